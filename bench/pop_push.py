@@ -11,7 +11,6 @@ consumer and server in µs. `--speedups`: where compiled code was installed, whi
 from __future__ import annotations
 
 import argparse
-import os
 import pathlib
 import shutil
 import statistics
@@ -20,6 +19,7 @@ import tempfile
 import threading
 import time
 
+from python_client import begin_with
 from replication import processor_seconds
 from server import fill, server
 
@@ -67,9 +67,7 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=60_000)
     parser.add_argument("--speedups", type=pathlib.Path)
     arguments = parser.parse_args()
-    if arguments.speedups and str(arguments.speedups) not in sys.path:
-        environment = {**os.environ, "PYTHONPATH": str(arguments.speedups)}
-        os.execve(sys.executable, [sys.executable, *sys.argv], environment)
+    begin_with(arguments.speedups)
     found: dict[str, list[Figures]] = {}
     data = pathlib.Path(tempfile.mkdtemp(prefix="mqframe-bench"))
     try:

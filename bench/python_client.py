@@ -189,6 +189,13 @@ def handlers(nameserver: str, topic: str, count: int = 300_000) -> None:
                 done.wait(120)
 
 
+def begin_with(speedups: pathlib.Path | None) -> None:
+    """Begin this program anew where it has not the compiled code in the folder `speedups`."""
+    if speedups and str(speedups) not in sys.path:
+        environment = {**os.environ, "PYTHONPATH": str(speedups)}
+        os.execve(sys.executable, [sys.executable, *sys.argv], environment)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -202,9 +209,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--speedups", type=pathlib.Path)
     arguments = parser.parse_args()
-    if arguments.speedups and str(arguments.speedups) not in sys.path:
-        environment = {**os.environ, "PYTHONPATH": str(arguments.speedups)}
-        os.execve(sys.executable, [sys.executable, *sys.argv], environment)
+    begin_with(arguments.speedups)
     topic = f"bench{time.time_ns()}"
     server, data = None, tempfile.mkdtemp(prefix="mqframe-bench")
     nameserver = arguments.nameserver

@@ -31,6 +31,14 @@ def run(scenario: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
     return asyncio.run(bounded())
 
 
+class Standing(ManualClock):
+    """A clock of a process that may stand still."""
+
+    def stand_still(self, seconds: float) -> None:
+        """What fell due meanwhile happens late, with the next move."""
+        self._now += seconds
+
+
 class Raw:
     """A peer that sends and reads plain bytes."""
 

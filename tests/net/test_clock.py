@@ -8,6 +8,7 @@ import time
 
 import pytest
 from mqframe_testing.manual_clock import ManualClock
+from peers import Standing
 
 from mqframe.core.errors import CallTimeout
 from mqframe.net.clock import Every, SystemClock, boot_id, to_wait_on, within
@@ -44,14 +45,6 @@ async def test_within_gives_the_result_or_cancels() -> None:
     with pytest.raises(CallTimeout, match="within 5 s"):
         await waiting
     assert endless.cancelled()
-
-
-class Standing(ManualClock):
-    """A clock of a process that may stand still."""
-
-    def stand_still(self, seconds: float) -> None:
-        """What fell due meanwhile happens late, with the next move."""
-        self._now += seconds
 
 
 async def test_within_waits_a_little_longer_where_the_process_stood_still() -> None:

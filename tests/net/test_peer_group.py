@@ -9,7 +9,7 @@ from contextlib import suppress
 
 import pytest
 from mqframe_testing.manual_clock import ManualClock
-from peers import LIST, Raw, echo, serving
+from peers import LIST, Raw, Standing, echo, serving
 
 from mqframe.core.errors import CallTimeout
 from mqframe.core.requests.peer import Peer
@@ -107,14 +107,6 @@ async def test_what_answers_wait_for_is_asked_at_the_end_of_a_turn(caplog: pytes
         assert group.finish_turn("10.0.0.1:5") is until
     assert caplog.text.count("end of turn failed") == 1
     assert "10.0.0.1:5" in caplog.text
-
-
-class Standing(ManualClock):
-    """A clock of a process that may stand still."""
-
-    def stand_still(self, seconds: float) -> None:
-        """What fell due meanwhile happens late, with the next move."""
-        self._now += seconds
 
 
 async def test_calls_wait_a_little_longer_where_the_process_stood_still() -> None:

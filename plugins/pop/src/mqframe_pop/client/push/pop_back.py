@@ -23,8 +23,8 @@ class PopBack(SendBack):
 
     Dead letters are those that a listener gives up, and those that failed as often as consumer or group
     allow. Our brokers make them of what came too often, too; Apache's hand that out for ever
-    (PopReviveService.java).
-    What is handed back is not in hand any more, so nobody acknowledges it; dead letters are.
+    (PopReviveService.java). What is handed back is not in hand any more, so nobody acknowledges it; dead
+    letters are.
     """
 
     def __init__(
@@ -62,13 +62,13 @@ class PopBack(SendBack):
         `gone` is called with each that is settled.
         """
         most = self._times.returns_max
-        old = [each for each in popped if most is not None and each.reconsume_times > most]
-        if not old:
+        if most is None:
             return list(popped)
+        old = [each for each in popped if each.reconsume_times > most]
         self._in_hand.take(old, gone)
         for message in old:
             self._instance.spawn(self._bury(message))
-        return [each for each in popped if most is None or each.reconsume_times <= most]
+        return [each for each in popped if each.reconsume_times <= most]
 
     async def _bury(self, message: PoppedMessage) -> None:
         await self.give_up(message, f"it came again {message.reconsume_times} times")
