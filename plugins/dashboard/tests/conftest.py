@@ -20,6 +20,8 @@ from mqframe import Message, Producer
 sys.path.insert(0, str(Path(__file__).parent))
 
 T = TypeVar("T")
+LOADS_MAX = 3
+"""Of one page, until it is there: the machine may have stood still for as long as a cluster is waited for."""
 
 
 class Browser:
@@ -75,8 +77,11 @@ class Browser:
         return self.request("GET", path, params=query or None)
 
     def page(self, path: str, **query: Any) -> str:
-        """The HTML of a page that is there."""
-        answer = self.get(path, **query)
+        """The HTML of a page that is there. Loaded again, as it does itself, where the cluster was late."""
+        for _ in range(LOADS_MAX):
+            answer = self.get(path, **query)
+            if answer.status_code != 503:
+                break
         assert answer.status_code == 200, answer.text
         return answer.text
 

@@ -20,6 +20,11 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog,
 
 SECONDS_MAX = 40
 """In which a page has loaded itself again, on a machine that others use, too."""
+REFUSED = "the server responded with a status of 503"
+"""The console's word for a cluster that did not answer in time, as on a machine that stood still.
+
+That page loads itself again, and what the test expects of it waits for that.
+"""
 
 
 @pytest.fixture(scope="package")
@@ -63,7 +68,7 @@ def problems() -> Iterator[list[str]]:
     """What went wrong in `page`; at the end of the test there has to be none."""
     found: list[str] = []
     yield found
-    assert found == []
+    assert [each for each in found if REFUSED not in each] == []
 
 
 @pytest.fixture
