@@ -88,7 +88,6 @@ class Doors(Servers):
         wait(broker_port, server)
         wait(door_port, server)
         self.brokers["apache"] = server.pid
-        time.sleep(3)
         return f"127.0.0.1:{door_port}", address
 
     def door(self, speedups: str = "") -> tuple[str, str]:
@@ -104,7 +103,6 @@ class Doors(Servers):
         for port in (name_port, broker_port, door_port):
             wait(port, process)
         self.brokers[who] = process.pid
-        time.sleep(1)
         return f"127.0.0.1:{door_port}", f"127.0.0.1:{name_port}"
 
     def processor_seconds(self, who: str) -> float:
@@ -153,10 +151,14 @@ def run(jars: str, mode: str, count: int, endpoint: str, _: int = 0) -> tuple[fl
 
 
 def create_topic(nameserver: str) -> None:
-    """The topic, with 8 queues, at whichever server this is."""
+    """The topic, with 8 queues, at whichever server this is, once its broker is registered."""
     from mqframe import Admin
 
     with Admin(nameserver=nameserver) as admin:
+        for _ in range(60):
+            if admin.cluster.info().broker_addr_table:
+                break
+            time.sleep(0.5)
         admin.topics.create(TOPIC, queues=8)
 
 

@@ -131,14 +131,14 @@ SPECS = [
         f"{PULLS}.lite_pull.consumer:AsyncLitePullConsumer",
         f"{PULLS}.lite_pull.blocking_consumer",
         "LitePullConsumer",
-        f"{SYNC}:SyncClient",
+        f"{PULLS}.lite_pull.iterated:IteratedLitePullConsumer",
         '"consumer", group',
     ),
     Spec(
         "mqframe_pop.client.consumer:AsyncSimpleConsumer",
         "mqframe_pop.client.blocking_consumer",
         "SimpleConsumer",
-        f"{SYNC}:SyncClient",
+        "mqframe_pop.client.iterated:IteratedSimpleConsumer",
         '"consumer", group',
     ),
     Spec(

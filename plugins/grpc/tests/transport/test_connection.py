@@ -258,7 +258,7 @@ async def test_of_many_calls_the_first_are_answered_before_others_are_looked_at(
 async def test_no_more_is_read_while_much_waits_to_be_looked_at() -> None:
     wire = Wire()
     busy = wire.connect()
-    for n in range(20):
+    for n in range(2 * TURN_CALLS + 4):
         busy.call("Echo", b"%d" % n)
     busy.push()
     assert busy.transport.reading

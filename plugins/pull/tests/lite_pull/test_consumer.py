@@ -38,6 +38,51 @@ async def test_polls_hand_out_one_queue_at_a_time_in_turn_and_in_order() -> None
         assert 2.0 <= scene.clock.monotonic() - began < 2.3
 
 
+async def test_a_loop_takes_message_by_message_and_queues_take_turns() -> None:
+    async with LiteScene() as scene:
+        await scene.send(*numbered(b"a", 3), to=0)
+        await scene.send(*numbered(b"b", 3), to=1)
+        consumer = await scene.join()
+        await scene.until(lambda: len(consumer.assignment) == 4)
+        await scene.clock.aadvance(1.0)
+        loop = aiter(consumer)
+        seen = [(await scene.finish(anext(loop))).body for _ in range(5)]
+        assert sorted(seen[:2]) == [b"a0", b"b0"]
+        assert sorted(seen[2:4]) == [b"a1", b"b1"]
+        # Of the last one nobody knows yet whether it was handled.
+        await scene.clock.aadvance(20.0)
+        [last] = [number for number, name in enumerate((b"a2", b"b2")) if name == seen[4]]
+        waiting = asyncio.ensure_future(anext(loop))
+        await scene.clock.aadvance(0.2)
+        assert (await waiting).body == (b"b2", b"a2")[last]
+        assert (await scene.stored(last), await scene.stored(1 - last)) == (3, 2)
+        ending = asyncio.ensure_future(anext(loop))
+        await scene.clock.aadvance(100.0)
+        assert not ending.done()
+        await scene.close(consumer)
+        with pytest.raises(StopAsyncIteration):
+            await ending
+        assert [await scene.stored(number) for number in (0, 1)] == [3, 3]
+
+
+@pytest.mark.parametrize("fails", [True, False])
+async def test_the_message_at_which_a_loop_was_left_comes_again_only_after_an_error(fails: bool) -> None:
+    async with LiteScene() as scene:
+        await scene.send(*numbered(b"m", 5))
+        consumer = await scene.join()
+
+        async def work() -> None:
+            async for message in consumer:
+                if message.body == b"m2":
+                    break
+
+        await scene.finish(work())
+        scene.opened.remove(consumer)
+        problem = LookupError() if fails else None
+        await scene.finish(consumer.__aexit__(type(problem) if problem else None, problem, None))
+        assert await scene.poll(await scene.join("m2"), max_messages=1) == [b"m2" if fails else b"m3"]
+
+
 async def test_a_waiting_poll_returns_when_a_message_arrives() -> None:
     async with LiteScene() as scene:
         consumer = await scene.join()

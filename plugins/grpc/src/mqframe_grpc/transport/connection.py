@@ -37,7 +37,7 @@ log = get_logger("grpc")
 
 TURN_BYTES: Final = 64 << 10
 """So much of a connection is looked at before others have their turn, with what is unpacked of it."""
-TURN_CALLS: Final = 8
+TURN_CALLS: Final = 32
 """So many calls begin in a turn: answers leave as it ends, and clients go on while others are served."""
 _FRAME_COST: Final = 512
 """What looking at a frame costs, in bytes that could be copied meanwhile: small ones end a turn, too."""

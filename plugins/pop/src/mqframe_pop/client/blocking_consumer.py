@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mqframe.client.connection.sync_api import SyncClient
 from mqframe.client.consuming.group.subscriptions import Expression
 from mqframe.client.settings import ClientSettings
 from mqframe.hooks.manager import PluginManager
 from mqframe.net.settings import NetSettings
 from mqframe_pop.client.consumer import AsyncSimpleConsumer
+from mqframe_pop.client.iterated import IteratedSimpleConsumer
 from mqframe_pop.rules.popped import PoppedMessage
 
 
-class SimpleConsumer(SyncClient[AsyncSimpleConsumer]):
+class SimpleConsumer(IteratedSimpleConsumer):
     """A member of the consumer group `group` whose progress brokers keep.
 
     `await_duration`: seconds that `receive` waits for the first message. `consume_from`: where a group begins

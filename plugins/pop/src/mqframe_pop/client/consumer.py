@@ -15,27 +15,27 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Awaitable, Coroutine, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Coroutine, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from mqframe.client.connection.identity import with_nameserver
 from mqframe.client.connection.instance import ClientInstance, ConsumerRegistration
 from mqframe.client.connection.lifecycle import AsyncClient, InstanceLease, phase_of
-from mqframe.client.connection.route_cache import is_unknown_topic
 from mqframe.client.consuming.group.joining import check_filters, look_up
 from mqframe.client.consuming.group.subscriptions import Expression, Subscriptions
 from mqframe.client.settings import ClientSettings
 from mqframe.core.cluster.client_bodies import ConsumerData
 from mqframe.core.consuming.consume_rules import MessageModel
-from mqframe.core.errors import ClosedError, ConnectionLost, FixError, MqframeError, RouteError
+from mqframe.core.errors import ClosedError, ConnectionLost, FixError, MqframeError
 from mqframe.core.messages.names import check_group
-from mqframe.core.retry.backoff import route_again
 from mqframe.hooks.manager import PluginManager
 from mqframe.log import get_logger
 from mqframe.net.clock import LoopClock, SystemClock
 from mqframe.net.settings import NetSettings
+from mqframe_pop.client.message_loops import MessageLoops
 from mqframe_pop.client.pop_beginnings import PopBeginnings
 from mqframe_pop.client.pop_calls import PopCalls
+from mqframe_pop.client.pop_sources import PopSource, PopSources
 from mqframe_pop.rules.popped import PoppedMessage, PopResult
 
 T = TypeVar("T")
@@ -47,11 +47,6 @@ TURN_SECONDS = 1.0
 """How long one broker may keep `receive` waiting while there are others, or other topics."""
 PAUSE_SECONDS = 0.1
 """Between two rounds in which brokers answered at once with nothing."""
-
-
-class _Source(NamedTuple):
-    topic: str
-    broker_name: str
 
 
 class _Options(NamedTuple):
@@ -103,7 +98,11 @@ class AsyncSimpleConsumer(AsyncClient):
         self._lease = InstanceLease(instance, with_nameserver(client, nameserver), self._clock, net, hooks)
         self._subscriptions = Subscriptions(group, self._clock.now_ms)
         self._instance: ClientInstance | None = None
+        self._sources = PopSources(
+            group, self._subscriptions, lambda: self._instance, self._clock, await_duration
+        )
         self._calls: PopCalls | None = None
+        self._loops: MessageLoops | None = None
         self._begun: PopBeginnings | None = None
         self._announcing: set[asyncio.Task[None]] = set()
         self._stopped = False
@@ -172,6 +171,30 @@ class AsyncSimpleConsumer(AsyncClient):
         # What a pop took whose answer was lost comes again when its time is over.
         return await self._instance.patience.through(look)
 
+    def messages(
+        self, *, max_messages: int = 16, invisible_duration: float = 30.0, auto_ack: bool = True
+    ) -> AsyncGenerator[PoppedMessage, None]:
+        """Message by message, until the consumer is stopped; `async for message in consumer` is this with
+        defaults.
+
+        Up to `max_messages` (32 at most) are fetched at a time. Each is hidden from all others of the group
+        for `invisible_duration` seconds; what waits for its turn gets more in time. With `auto_ack` the one
+        that the body of the loop is at does so, too, and is acknowledged when the next one is asked for;
+        without, call `ack`, or have it come again when its time is over. The message at which a loop is left
+        is not acknowledged, and those behind it go back at once. Servers that do not answer are waited for.
+        Raises `FixError` and `AccessError` as `receive` does, and `ClosedError` unless the consumer runs.
+        """
+        self._needed()
+        assert self._loops is not None
+
+        async def receive() -> list[PoppedMessage]:
+            return await self.receive(max_messages, invisible_duration)
+
+        return self._loops.messages(receive, invisible_duration, auto_ack=auto_ack)
+
+    def __aiter__(self) -> AsyncGenerator[PoppedMessage, None]:
+        return self.messages()
+
     async def ack(self, message: PoppedMessage) -> None:
         """The message is done. Raises `ReceiptError` when it was acknowledged before or its time is over."""
         await self._guarded(self._needed().acknowledge(message))
@@ -225,6 +248,7 @@ class AsyncSimpleConsumer(AsyncClient):
         self._instance, self._begun = instance, begun
         first = 0 if self._from == "first" else 1
         self._calls = PopCalls(self.group, instance, self._clock, init_mode=first, ordered=self._ordered)
+        self._loops = MessageLoops(self.group, instance, self._calls, self._clock)
         # Members do not share queues out, and every `receive` looks at the routes.
         instance.register_consumer(self.group, ConsumerRegistration(self._heartbeat_data))
         await instance.heartbeat_now()
@@ -236,6 +260,8 @@ class AsyncSimpleConsumer(AsyncClient):
         if self._instance is not None:
             self._instance.remoting.check_loop()
         self._stopped = True
+        if self._loops is not None:
+            await self._loops.stop()
         instance, self._instance = self._instance, None
         self._calls = None
         if instance is not None:
@@ -259,7 +285,7 @@ class AsyncSimpleConsumer(AsyncClient):
         self, calls: PopCalls, options: _Options, seconds: float, end: float
     ) -> list[PoppedMessage]:
         """The first messages that there are until `end`, which is so many `seconds` from the beginning."""
-        sources, missing = await self._sources(end)
+        sources, missing = await self._sources.find(end)
         # All are asked before one is waited for.
         alone = len(sources) == 1 and not missing
         wait = min(seconds, max(0.0, end - self._clock.monotonic())) if alone else 0.0
@@ -272,12 +298,12 @@ class AsyncSimpleConsumer(AsyncClient):
             if wait and now - began < PAUSE_SECONDS:
                 await self._clock.sleep(min(PAUSE_SECONDS, end - now))
             if missing:
-                sources, missing = await self._sources(end)
+                sources, missing = await self._sources.find(end)
             alone = len(sources) == 1 and not missing
             wait = seconds if alone else TURN_SECONDS
 
     async def _ask_in_turn(
-        self, calls: PopCalls, sources: Sequence[_Source], options: _Options, wait: float, end: float
+        self, calls: PopCalls, sources: Sequence[PopSource], options: _Options, wait: float, end: float
     ) -> list[PoppedMessage]:
         """The messages of the first that has some. Raises what the last raised when all failed."""
         failed: MqframeError | None = None
@@ -337,40 +363,6 @@ class AsyncSimpleConsumer(AsyncClient):
         kept = [message for message in self._kept if now < message.deadline]
         self._kept = kept[count_max:]
         return kept[:count_max]
-
-    async def _sources(self, end: float) -> tuple[list[_Source], bool]:
-        """Where messages may be, and whether topics are missing; until `end` waits for the first topic to be
-        made."""
-        began = self._clock.monotonic()
-        while True:
-            found, problem = await self._look_for_sources()
-            now = self._clock.monotonic()
-            if found:
-                return found, problem is not None
-            failed = problem or RouteError(
-                f"no broker has a queue of {', '.join(self.topics)} that can be read"
-            )
-            if now >= end or not is_unknown_topic(failed):
-                raise failed
-            await self._clock.sleep(min(route_again(now - began, self._await_duration), end - now))
-
-    async def _look_for_sources(self) -> tuple[list[_Source], RouteError | None]:
-        instance = self._instance
-        if instance is None:
-            raise ClosedError(f"the consumer of group {self.group} was stopped")
-        if not self._subscriptions.by_topic:
-            raise FixError(f"the consumer of group {self.group} has no subscription; use `subscribe`")
-        found: list[_Source] = []
-        problem: RouteError | None = None
-        for topic in self.topics:
-            try:
-                route = await instance.route(topic)
-            except RouteError as missing:
-                problem = missing
-                continue
-            brokers = sorted({queue.broker_name for queue in route.read_queues()})
-            found += [_Source(topic, broker_name) for broker_name in brokers]
-        return found, problem
 
     async def _announce(self, instance: ClientInstance, begun: PopBeginnings, topic: str) -> None:
         try:

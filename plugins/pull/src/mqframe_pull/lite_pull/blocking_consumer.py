@@ -9,18 +9,19 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
-from mqframe.client.connection.sync_api import SyncClient, called_in_thread
+from mqframe.client.connection.sync_api import called_in_thread
 from mqframe.client.consuming.group.subscriptions import Expression
 from mqframe.client.settings import ClientSettings
 from mqframe.core.messages.message import MessageQueue, ReceivedMessage
 from mqframe.hooks.manager import PluginManager
 from mqframe.net.settings import NetSettings
 from mqframe_pull.lite_pull.consumer import AsyncLitePullConsumer
+from mqframe_pull.lite_pull.iterated import IteratedLitePullConsumer
 from mqframe_pull.lite_pull.queue_watch import AssignmentListener, QueuesListener
 from mqframe_pull.settings import LitePullSettings
 
 
-class LitePullConsumer(SyncClient[AsyncLitePullConsumer]):
+class LitePullConsumer(IteratedLitePullConsumer):
     """Messages on demand for the consumer group `group`.
 
     Either `subscribe` (queues are shared with the other members of the group, Java ones included) or `assign`

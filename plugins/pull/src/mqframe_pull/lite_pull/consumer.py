@@ -11,9 +11,10 @@ Source: DefaultLitePullConsumer.java.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from types import TracebackType
+from typing import Final
 
 from mqframe.client.connection.identity import consumer_client
 from mqframe.client.connection.instance import ClientInstance
@@ -27,7 +28,7 @@ from mqframe.client.consuming.group.subscriptions import Expression, Subscriptio
 from mqframe.client.settings import ClientSettings
 from mqframe.core.cluster.client_bodies import ConsumerData
 from mqframe.core.consuming.consume_rules import MessageModel
-from mqframe.core.errors import FixError
+from mqframe.core.errors import ClosedError, FixError
 from mqframe.core.messages.message import MessageQueue, ReceivedMessage
 from mqframe.core.messages.names import check_group, check_topic
 from mqframe.core.moments import moment_ms
@@ -41,6 +42,9 @@ from mqframe_pull.lite_pull.commits import PolledOffsets
 from mqframe_pull.lite_pull.prefetch_buffer import PrefetchBuffer
 from mqframe_pull.lite_pull.queue_watch import AssignmentListener, QueuesListener, QueueWatch
 from mqframe_pull.settings import LitePullSettings
+
+LOOP_SECONDS: Final = 60.0
+"""For how long one poll of a loop waits; the loop goes on with the next."""
 
 
 class AsyncLitePullConsumer(GroupConsumer):
@@ -184,6 +188,22 @@ class AsyncLitePullConsumer(GroupConsumer):
             context.outcome, context.success = "success", True
             after_each(hooks, context)
         return messages
+
+    async def __aiter__(self) -> AsyncIterator[ReceivedMessage]:
+        """Message by message, until the consumer is stopped: asking for the next is a poll of one message.
+
+        So a message counts as done with when the next is asked for, or at `stop`; it does not when the loop
+        ends with an error that the `async with` block around it lets through.
+        """
+        while True:
+            try:
+                messages = await self.poll(LOOP_SECONDS, 1)
+            except ClosedError:
+                if self._stopped:
+                    return
+                raise
+            for message in messages:
+                yield message
 
     def pause(self, queues: Collection[MessageQueue]) -> None:
         """Pull nothing more of `queues`; what was pulled of them is still handed out."""

@@ -25,8 +25,8 @@ from mqframe.core.errors import FixError, SettingError
 from mqframe.core.messages.message import ReceivedMessage
 from mqframe.hooks.manager import PluginManager
 from mqframe.hooks.options import build
+from mqframe_pop.client.in_hand import MessagesInHand
 from mqframe_pop.client.pop_calls import PopCalls
-from mqframe_pop.client.push.in_hand import MessagesInHand
 from mqframe_pop.client.push.pop_back import PopBack
 from mqframe_pop.client.push.pop_fetcher import PopFetcher, PopParts
 from mqframe_pop.client.push.pop_rebalance import PopOffsets, PopRebalance

@@ -11,7 +11,7 @@ from mqframe.core.errors import MqframeError
 from mqframe.core.messages.log_fields import log_fields
 from mqframe.core.messages.message import ReceivedMessage
 from mqframe.log import get_logger
-from mqframe_pop.client.push.in_hand import MessagesInHand
+from mqframe_pop.client.in_hand import MessagesInHand
 from mqframe_pop.client.push.retry_times import RetryTimes
 from mqframe_pop.rules.popped import PoppedMessage
 

@@ -18,8 +18,8 @@ from mqframe.core.errors import ConnectError, ConnectionLost, MqframeError
 from mqframe.core.messages.message import MessageQueue
 from mqframe.core.retry.backoff import pull_backoff
 from mqframe.log import get_logger
+from mqframe_pop.client.in_hand import MessagesInHand
 from mqframe_pop.client.pop_calls import ANY_QUEUE, PopCalls
-from mqframe_pop.client.push.in_hand import MessagesInHand
 from mqframe_pop.client.push.pop_back import PopBack
 from mqframe_pop.client.push.pop_rows import COUNT_MAX, PopRows
 from mqframe_pop.rules.pop_room import PopRoom, most_in_hand

@@ -14,7 +14,7 @@ from mqframe.client.consuming.push.listener import ListenedTopic
 from mqframe.client.consuming.push.plan import ConsumerPlan
 from mqframe.core.consuming.process_queue import ProcessQueue
 from mqframe.core.messages.message import MessageQueue
-from mqframe_pop.client.push.in_hand import MessagesInHand
+from mqframe_pop.client.in_hand import MessagesInHand
 from mqframe_pop.client.push.retry_times import RetryTimes
 from mqframe_pop.rules.ordered_pace import OrderedPace
 from mqframe_pop.rules.pop_suspects import PopSuspects

@@ -1,4 +1,4 @@
-"""Messages that a push consumer popped and that are not settled: acknowledged, renewed, or handed back."""
+"""Messages that were popped and are not settled: acknowledged, renewed, or handed back."""
 
 from __future__ import annotations
 
@@ -84,6 +84,9 @@ class MessagesInHand:
             hand = self._hands.get(message)
             if hand is None or hand.done:
                 continue
+            if hand.message.acknowledged:  # by the application itself
+                self._let_go(hand, consumed=True)
+                continue
             hand.done = hand.consumed = True
             if hand.change is None:
                 self._acknowledge(hand.message)
@@ -107,6 +110,14 @@ class MessagesInHand:
                 **log_fields([message], self._group),
             )
         finally:
+            self._let_go(hand, consumed=False)
+
+    async def let_go(self, message: ReceivedMessage) -> None:
+        """Leave it to the application from now on, which gets a handle that no change under way makes old."""
+        hand = self._hands.get(message)
+        if hand is not None:
+            if hand.change is not None:
+                await asyncio.wait([hand.change])
             self._let_go(hand, consumed=False)
 
     async def give_back(self, messages: Iterable[ReceivedMessage]) -> None:
@@ -143,7 +154,7 @@ class MessagesInHand:
     def _renew(self) -> None:
         soon = self._clock.monotonic() + self.seconds / 2
         for hand in list(self._hands.values()):
-            if not hand.done and hand.message.deadline < soon:
+            if not (hand.done or hand.message.acknowledged) and hand.message.deadline < soon:
                 self._change(hand, self.seconds)
 
     def _change(self, hand: Hand, seconds: float) -> None:

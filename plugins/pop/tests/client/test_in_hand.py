@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 import pytest
-from mqframe_pop.client.push.in_hand import MessagesInHand
+from mqframe_pop.client.in_hand import MessagesInHand
 from mqframe_pop.rules.popped import PoppedMessage
 from mqframe_testing.consuming import received
 from mqframe_testing.manual_clock import ManualClock
@@ -123,6 +123,35 @@ async def test_an_acknowledgement_waits_for_the_new_handle(scene: Scene) -> None
     await scene.clock.aadvance(2.0)
     assert renewing.done()
     assert scene.calls.asked == [("change", [3], 30.0), ("ack", [3], 0.0)]
+    assert scene.gone == [(3, True)]
+
+
+async def test_what_is_left_to_the_application_has_the_new_handle_and_is_not_renewed_any_more(
+    scene: Scene,
+) -> None:
+    messages = scene.pop(3, 4)
+    scene.calls.takes = 1.0
+    hiding = asyncio.ensure_future(scene.in_hand.hide(messages[0], 30.0))
+    await scene.clock.aadvance(0.5)
+    leaving = [asyncio.ensure_future(scene.in_hand.let_go(message)) for message in messages]
+    await scene.clock.aadvance(0.1)
+    assert [each.done() for each in leaving] == [False, True]
+    await scene.clock.aadvance(1.0)
+    assert leaving[0].done()
+    assert hiding.done()
+    assert messages[0].receipt_handle == "h3'"
+    await scene.clock.aadvance(60.0)
+    assert scene.calls.asked == [("change", [3], 30.0)]
+    assert len(scene.in_hand) == 0
+
+
+async def test_what_the_application_acknowledged_is_neither_renewed_nor_acknowledged(scene: Scene) -> None:
+    [message] = scene.pop(3)
+    message.acknowledged = True
+    await scene.clock.aadvance(60.0)
+    scene.in_hand.settle([message])
+    await scene.clock.aadvance(1.0)
+    assert scene.calls.asked == []
     assert scene.gone == [(3, True)]
 
 
