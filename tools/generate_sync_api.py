@@ -3,10 +3,11 @@
     python tools/generate_sync_api.py            write the files
     python tools/generate_sync_api.py --check    fail when a file is not what would be written
 
-Public methods, properties and attributes of an asyncio class become methods and properties of the same names,
-with the same parameters, defaults, types and docstrings. What the base class of a generated class has itself
-is written by hand. Parameters that belong to a loop (`instance`, `clock`) stay behind, and so does the
-paragraph of a docstring that begins with "Only here".
+Public methods, properties and attributes of an asyncio class, and its `__aiter__`, become methods and
+properties of the same names, with the same parameters, defaults, types and docstrings; an `AsyncGenerator`
+becomes an `Iterator`. What the base class of a generated class has itself is written by hand. Parameters that
+belong to a loop (`instance`, `clock`) stay behind, and so does the paragraph of a docstring that begins with
+"Only here".
 
 An attribute of a client whose class has a spec of its own is a subject of it: the generated client holds the
 generated subject, which forwards to the asyncio one.
@@ -35,6 +36,9 @@ LOOP_PARAMETERS = {"instance", "clock", "randomness"}
 LISTENER_TYPES = {"AssignmentListener", "QueuesListener"}
 """Types of functions of the application that are called on the loop; they go through `called_in_thread`."""
 
+LOOPS = {"__aiter__": "__iter__"}
+"""What makes a class one that can be looped over, by names of the asyncio API."""
+
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -60,8 +64,8 @@ class Spec(NamedTuple):
 
 
 SYNC = f"{CLIENT}.connection.sync_api"
-SUBJECT = f"{SYNC}:SyncSubject"
 ADMIN = "mqframe_admin.client"
+SUBJECT = f"{ADMIN}.blocking.subject:SyncSubject"
 ADMIN_SUBJECTS = {
     "allocation": "AllocationAdmin",
     "brokers": "BrokerAdmin",
@@ -131,14 +135,14 @@ SPECS = [
         f"{PULLS}.lite_pull.consumer:AsyncLitePullConsumer",
         f"{PULLS}.lite_pull.blocking_consumer",
         "LitePullConsumer",
-        f"{PULLS}.lite_pull.iterated:IteratedLitePullConsumer",
+        f"{SYNC}:SyncClient",
         '"consumer", group',
     ),
     Spec(
         "mqframe_pop.client.consumer:AsyncSimpleConsumer",
         "mqframe_pop.client.blocking_consumer",
         "SimpleConsumer",
-        "mqframe_pop.client.iterated:IteratedSimpleConsumer",
+        f"{SYNC}:SyncClient",
         '"consumer", group',
     ),
     Spec(
@@ -194,7 +198,7 @@ class Source:
                     name, doc = node.target.id, text_of(after)
                 else:
                     continue
-                if not name.startswith("_"):
+                if not name.startswith("_") or name in LOOPS:
                     seen.pop(name, None)
                     seen[name] = (cls.__module__, node, doc)
         for name, (module, node, doc) in seen.items():
@@ -398,6 +402,8 @@ class Writer:
             kind, body = ast.unparse(node.annotation), f"return self._client.{name}"
             return function(f"@property\ndef {name}(self) -> {kind}", doc, body)
         assert node.returns is not None
+        if ast.unparse(node.returns).startswith("AsyncGenerator["):
+            return self._loop(name, module, node, doc)
         node.returns = SyncNames().visit(node.returns)
         kind = ast.unparse(node.returns)
         if any(ast.unparse(each) == "property" for each in node.decorator_list):
@@ -421,6 +427,17 @@ class Writer:
             self._imports.add((SYNC, "called_in_thread"))
         result = "" if kind == "None" else "return "
         return function(head, doc, f"{result}self.{how}({', '.join([f'self._client.{name}', *handed])})")
+
+    def _loop(self, name: str, module: str, node: Function, doc: str) -> str:
+        """A method that returns what can be looped over."""
+        assert isinstance(node.returns, ast.Subscript)
+        assert isinstance(node.returns.slice, ast.Tuple)
+        found = node.returns.slice.elts[0]
+        self._need(module, node.args, found)
+        self._imports |= {("collections.abc", "Iterator"), (SYNC, "looped")}
+        body = f"return looped(self, self._client.{name}({', '.join(passed_on(node.args))}))"
+        head = f"def {LOOPS.get(name, name)}({ast.unparse(node.args)}) -> Iterator[{ast.unparse(found)}]"
+        return function(head, doc, body)
 
     def _is_transcribed(self, name: str) -> bool:
         return self._spec.forwarded is not None and name not in self._spec.forwarded

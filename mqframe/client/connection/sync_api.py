@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine
-from concurrent.futures import Future
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Generic, ParamSpec, Self, TypeVar, overload
 
@@ -16,7 +16,6 @@ from mqframe.client.connection.loop_thread import LoopThread
 from mqframe.core.errors import ClosedError
 
 C = TypeVar("C", bound=AsyncClient)
-S = TypeVar("S")
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -94,19 +93,6 @@ class SyncClient(Configurable, Generic[C]):
         """The result of a method of the client, awaited on its loop. Raises `ClosedError` unless it runs."""
         return self._thread().call(method(*args, **kwargs))
 
-    def _submit(
-        self, method: Callable[P, Coroutine[Any, Any, asyncio.Future[T]]], *args: P.args, **kwargs: P.kwargs
-    ) -> Future[T]:
-        """The future of a result, for a method of the client that returns one of its loop.
-
-        It fails with `ClosedError` when the client is stopped first.
-        """
-
-        async def result() -> T:
-            return await (await method(*args, **kwargs))
-
-        return self._thread().submit(result())
-
     def _do(self, method: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """The result of a plain method, on the loop; right here while there is none, and in its thread."""
         self._process.check()
@@ -127,16 +113,20 @@ class SyncClient(Configurable, Generic[C]):
         return self._loop
 
 
-class SyncSubject(Generic[S]):
-    """What `owner`, a client for plain threads, holds of one subject: calls of `subject` run on its loop."""
-
-    def __init__(self, owner: SyncClient[Any], subject: S) -> None:
-        self._owner = owner
-        self._client = subject
-
-    def _call(self, method: Callable[P, Coroutine[Any, Any, T]], *args: P.args, **kwargs: P.kwargs) -> T:
-        """The result of a method of the subject. Raises `ClosedError` unless the owner runs."""
-        return self._owner._call(method, *args, **kwargs)
+def looped(client: SyncClient[Any], messages: AsyncGenerator[T, None]) -> Iterator[T]:
+    """What `messages`, of the loop of `client`, brings, in the calling thread, until `client` is stopped."""
+    try:
+        while True:
+            yield client._call(messages.__anext__)
+    except StopAsyncIteration:
+        return
+    except ClosedError:
+        if not client._stopped:
+            raise
+    finally:
+        if client._loop is not None and not messages.ag_running:  # else it is cancelled
+            with suppress(ClosedError):  # stopped meanwhile, which ends it
+                client._call(messages.aclose)
 
 
 Listener = Callable[..., Any]

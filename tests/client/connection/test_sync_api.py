@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable, Iterator
 from typing import Any
 
 import pytest
 
 from mqframe.client.connection.lifecycle import AsyncClient
-from mqframe.client.connection.sync_api import SyncClient, called_in_thread
+from mqframe.client.connection.sync_api import SyncClient, called_in_thread, looped
 from mqframe.core.errors import ClosedError
 
 
@@ -31,6 +32,13 @@ class Client(AsyncClient):
     async def where(self) -> str:
         return threading.current_thread().name
 
+    async def counted(self, end: int) -> AsyncGenerator[tuple[int, str], None]:
+        try:
+            for number in range(end):
+                yield number, threading.current_thread().name
+        finally:
+            self.events.append(f"loop left in {threading.current_thread().name}")
+
     def here(self, mark: str = "") -> str:
         return threading.current_thread().name + mark
 
@@ -46,6 +54,9 @@ class Wrapped(SyncClient[Client]):
         called = called_in_thread(listener)
         assert called is not None
         self._call(called, word)
+
+    def counted(self, end: int) -> Iterator[tuple[int, str]]:
+        return looped(self, self._client.counted(end))
 
     def here_from_inside(self) -> str:
         async def inside() -> str:
@@ -104,3 +115,66 @@ def test_listeners_run_in_threads_and_may_wait_for_the_client() -> None:
         seen: list[tuple[str, str]] = []
         sync.tell(lambda word: seen.append((word, sync.where())), "word")
         assert seen == [("word", "mqframe-client")]
+
+
+def test_what_a_loop_brings_is_made_in_its_thread_one_by_one() -> None:
+    client = Client()
+    with Wrapped(client, "client") as sync:
+        assert list(sync.counted(3)) == [(number, "mqframe-client") for number in range(3)]
+        assert client.events[1:] == ["loop left in mqframe-client"]
+
+
+def test_a_loop_that_is_left_is_left_in_its_thread_at_once() -> None:
+    client = Client()
+    with Wrapped(client, "client") as sync:
+        for number, _ in sync.counted(100):
+            if number == 5:
+                break
+        assert client.events[1:] == ["loop left in mqframe-client"]
+
+
+def test_a_loop_ends_when_the_client_is_stopped_and_does_not_begin_before_it_is_started() -> None:
+    sync = Wrapped(Client(), "client")
+    with pytest.raises(ClosedError, match="is not running"):
+        next(sync.counted(3))
+    with sync:
+        numbers = []
+        for number, _ in sync.counted(100):
+            numbers.append(number)
+            if number == 5:
+                sync.stop()
+        assert numbers == list(range(6))
+
+
+def test_what_a_loop_raises_is_raised() -> None:
+    class Failing(Client):
+        async def counted(self, end: int) -> AsyncGenerator[tuple[int, str], None]:
+            yield 1, "one"
+            raise LookupError(end)
+
+    with Wrapped(Failing(), "client") as sync:
+        counted = sync.counted(7)
+        assert next(counted) == (1, "one")
+        with pytest.raises(LookupError, match="7"):
+            next(counted)
+
+
+def test_a_loop_that_is_interrupted_while_it_waits_is_left_to_the_cancellation() -> None:
+    waiting, asked = threading.Event(), []
+
+    class Waiting(Client):
+        async def counted(self, end: int) -> AsyncGenerator[tuple[int, str], None]:
+            waiting.set()
+            await asyncio.Event().wait()
+            yield 1, "one"
+
+    class Interrupted(Wrapped):
+        def _call(self, method, *args, **kwargs):
+            asked.append(method.__name__)
+            self._thread().submit(method(*args, **kwargs))
+            assert waiting.wait(60)
+            raise KeyboardInterrupt
+
+    with Interrupted(Waiting(), "client") as sync, pytest.raises(KeyboardInterrupt):
+        next(sync.counted(7))
+    assert asked == ["__anext__"]

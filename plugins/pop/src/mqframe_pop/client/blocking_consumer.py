@@ -6,18 +6,18 @@ run `python tools/generate_sync_api.py`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
+from mqframe.client.connection.sync_api import SyncClient, looped
 from mqframe.client.consuming.group.subscriptions import Expression
 from mqframe.client.settings import ClientSettings
 from mqframe.hooks.manager import PluginManager
 from mqframe.net.settings import NetSettings
 from mqframe_pop.client.consumer import AsyncSimpleConsumer
-from mqframe_pop.client.iterated import IteratedSimpleConsumer
 from mqframe_pop.rules.popped import PoppedMessage
 
 
-class SimpleConsumer(IteratedSimpleConsumer):
+class SimpleConsumer(SyncClient[AsyncSimpleConsumer]):
     """A member of the consumer group `group` whose progress brokers keep.
 
     `await_duration`: seconds that `receive` waits for the first message. `consume_from`: where a group begins
@@ -95,6 +95,30 @@ class SimpleConsumer(IteratedSimpleConsumer):
         was there within `await_duration`, and what the last broker's call raised when none could be asked.
         """
         return self._call(self._client.receive, max_messages, invisible_duration, await_duration)
+
+    def messages(
+        self, *, max_messages: int = 16, invisible_duration: float = 30.0, auto_ack: bool = True
+    ) -> Iterator[PoppedMessage]:
+        """Message by message, until the consumer is stopped; `for message in consumer` is this with
+        defaults.
+
+        Up to `max_messages` (32 at most) are fetched at a time. Each is hidden from all others of the group
+        for `invisible_duration` seconds; what waits for its turn gets more in time. With `auto_ack` the one
+        that the body of the loop is at does so, too, and is acknowledged when the next one is asked for;
+        without, call `ack`, or have it come again when its time is over. The message at which a loop is left
+        is not acknowledged, and those behind it go back at once. Servers that do not answer are waited for.
+        Raises `FixError` and `AccessError` as `receive` does, and `ClosedError` unless the consumer runs.
+        """
+        return looped(
+            self,
+            self._client.messages(
+                max_messages=max_messages, invisible_duration=invisible_duration, auto_ack=auto_ack
+            ),
+        )
+
+    def __iter__(self) -> Iterator[PoppedMessage]:
+        """`messages` with its defaults."""
+        return looped(self, self._client.__aiter__())
 
     def ack(self, message: PoppedMessage) -> None:
         """The message is done. Raises `ReceiptError` when it was acknowledged before or its time is over."""

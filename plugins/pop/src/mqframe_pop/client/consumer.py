@@ -193,6 +193,7 @@ class AsyncSimpleConsumer(AsyncClient):
         return self._loops.messages(receive, invisible_duration, auto_ack=auto_ack)
 
     def __aiter__(self) -> AsyncGenerator[PoppedMessage, None]:
+        """`messages` with its defaults."""
         return self.messages()
 
     async def ack(self, message: PoppedMessage) -> None:

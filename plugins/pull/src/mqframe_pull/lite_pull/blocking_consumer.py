@@ -6,22 +6,21 @@ run `python tools/generate_sync_api.py`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 
-from mqframe.client.connection.sync_api import called_in_thread
+from mqframe.client.connection.sync_api import SyncClient, called_in_thread, looped
 from mqframe.client.consuming.group.subscriptions import Expression
 from mqframe.client.settings import ClientSettings
 from mqframe.core.messages.message import MessageQueue, ReceivedMessage
 from mqframe.hooks.manager import PluginManager
 from mqframe.net.settings import NetSettings
 from mqframe_pull.lite_pull.consumer import AsyncLitePullConsumer
-from mqframe_pull.lite_pull.iterated import IteratedLitePullConsumer
 from mqframe_pull.lite_pull.queue_watch import AssignmentListener, QueuesListener
 from mqframe_pull.settings import LitePullSettings
 
 
-class LitePullConsumer(IteratedLitePullConsumer):
+class LitePullConsumer(SyncClient[AsyncLitePullConsumer]):
     """Messages on demand for the consumer group `group`.
 
     Either `subscribe` (queues are shared with the other members of the group, Java ones included) or `assign`
@@ -140,6 +139,14 @@ class LitePullConsumer(IteratedLitePullConsumer):
         nothing when servers do not let its user read.
         """
         return self._call(self._client.poll, timeout, max_messages)
+
+    def __iter__(self) -> Iterator[ReceivedMessage]:
+        """Message by message, until the consumer is stopped: asking for the next is a poll of one message.
+
+        So a message counts as done with when the next is asked for, or at `stop`; it does not when the loop
+        ends with an error that the `with` block around it lets through.
+        """
+        return looped(self, self._client.__aiter__())
 
     def pause(self, queues: Collection[MessageQueue]) -> None:
         """Pull nothing more of `queues`; what was pulled of them is still handed out."""

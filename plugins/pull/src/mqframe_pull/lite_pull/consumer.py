@@ -11,7 +11,7 @@ Source: DefaultLitePullConsumer.java.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from types import TracebackType
 from typing import Final
@@ -189,7 +189,7 @@ class AsyncLitePullConsumer(GroupConsumer):
             after_each(hooks, context)
         return messages
 
-    async def __aiter__(self) -> AsyncIterator[ReceivedMessage]:
+    async def __aiter__(self) -> AsyncGenerator[ReceivedMessage, None]:
         """Message by message, until the consumer is stopped: asking for the next is a poll of one message.
 
         So a message counts as done with when the next is asked for, or at `stop`; it does not when the loop

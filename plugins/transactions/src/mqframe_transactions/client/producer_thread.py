@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+import asyncio
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
+from typing import Any, ParamSpec, TypeVar
 
 from mqframe.client.sending.blocking_producer import Producer
 from mqframe.client.sending.producer_thread import ProducerThread
@@ -11,6 +14,9 @@ from mqframe_transactions.client.batch_producer import AsyncBatchTransactionProd
 from mqframe_transactions.client.listener import HalfMessage, must_be_plain
 from mqframe_transactions.client.producer import NO_LISTENER, AsyncTransactionProducer
 from mqframe_transactions.client.sends import Execute, TransactionSends
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class TransactionThread(Producer):
@@ -43,3 +49,16 @@ class BatchTransactionThread(Producer):
 
     def __init__(self, client: AsyncBatchTransactionProducer) -> None:
         ProducerThread.__init__(self, client)  # as in `TransactionThread`
+
+    def _submit(
+        self, method: Callable[P, Coroutine[Any, Any, asyncio.Future[T]]], *args: P.args, **kwargs: P.kwargs
+    ) -> Future[T]:
+        """The future of a result, for a method of the client that returns one of its loop.
+
+        It fails with `ClosedError` when the client is stopped first.
+        """
+
+        async def result() -> T:
+            return await (await method(*args, **kwargs))
+
+        return self._thread().submit(result())

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mqframe.client.connection.sync_api import SyncSubject
 from mqframe.client.consuming.group.allocation import DEFAULT
 from mqframe_admin.client.allocation import AsyncAllocationAdmin
+from mqframe_admin.client.blocking.subject import SyncSubject
 from mqframe_admin.rules.allocation_plan import AllocationPlan
 
 

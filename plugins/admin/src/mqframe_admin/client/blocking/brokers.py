@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mqframe.client.connection.sync_api import SyncSubject
 from mqframe.core.requests.fields import Request
 from mqframe.core.wire.frame import Frame
 from mqframe_admin.bodies import BrokerStatsData, ConsumeStatsList
+from mqframe_admin.client.blocking.subject import SyncSubject
 from mqframe_admin.client.brokers import AsyncBrokerAdmin
 
 

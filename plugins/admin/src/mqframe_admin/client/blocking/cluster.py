@@ -6,8 +6,8 @@ run `python tools/generate_sync_api.py`.
 
 from __future__ import annotations
 
-from mqframe.client.connection.sync_api import SyncSubject
 from mqframe.core.cluster.route_bodies import ClusterInfo
+from mqframe_admin.client.blocking.subject import SyncSubject
 from mqframe_admin.client.cluster import AsyncClusterAdmin
 
 

@@ -10,7 +10,7 @@ import builtins
 from collections.abc import Iterable
 from datetime import datetime
 
-from mqframe.client.connection.sync_api import SyncSubject
+from mqframe_admin.client.blocking.subject import SyncSubject
 from mqframe_admin.client.dead_letters import AsyncDeadLetterAdmin, Resent
 from mqframe_admin.rules.dead_letters import END_OF_TIME, DeadLetter, ResendTo
 

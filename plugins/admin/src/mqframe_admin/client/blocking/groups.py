@@ -10,10 +10,10 @@ import builtins
 
 from mqframe_assignment.rules.bodies import RequestModeBody
 
-from mqframe.client.connection.sync_api import SyncSubject
 from mqframe.core.consuming.bodies import OffsetWrapper
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 from mqframe.core.messages.message import MessageQueue
+from mqframe_admin.client.blocking.subject import SyncSubject
 from mqframe_admin.client.groups import AsyncGroupAdmin
 
 

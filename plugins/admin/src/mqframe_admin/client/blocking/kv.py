@@ -6,7 +6,7 @@ run `python tools/generate_sync_api.py`.
 
 from __future__ import annotations
 
-from mqframe.client.connection.sync_api import SyncSubject
+from mqframe_admin.client.blocking.subject import SyncSubject
 from mqframe_admin.client.kv import AsyncKvAdmin
 
 

@@ -6,10 +6,10 @@ run `python tools/generate_sync_api.py`.
 
 from __future__ import annotations
 
-from mqframe.client.connection.sync_api import SyncSubject
 from mqframe.core.consuming.running_info import ConsumerRunningInfo, DirectResult
 from mqframe.core.messages.message import MessageQueue
 from mqframe_admin.bodies import ConsumerConnection, ProducerConnection
+from mqframe_admin.client.blocking.subject import SyncSubject
 from mqframe_admin.client.members import AsyncMemberAdmin
 
 

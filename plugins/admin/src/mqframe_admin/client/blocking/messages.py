@@ -10,10 +10,10 @@ from datetime import datetime
 
 from mqframe_trace.records import TraceRecord
 
-from mqframe.client.connection.sync_api import SyncSubject
 from mqframe.core.messages.message import MessageQueue, ReceivedMessage
 from mqframe.core.messages.names import TRACE_TOPIC
 from mqframe_admin.bodies import QueueEntries
+from mqframe_admin.client.blocking.subject import SyncSubject
 from mqframe_admin.client.messages import AsyncMessageAdmin
 from mqframe_admin.rules.dead_letters import END_OF_TIME
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from mqframe.client.connection.sync_api import SyncSubject
 from mqframe.core.messages.message import MessageQueue
 from mqframe_admin.bodies import QueueTimeSpan
+from mqframe_admin.client.blocking.subject import SyncSubject
 from mqframe_admin.client.offsets import AsyncOffsetAdmin
 
 

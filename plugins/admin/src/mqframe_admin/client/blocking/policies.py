@@ -9,8 +9,8 @@ from __future__ import annotations
 import builtins
 from collections.abc import Iterable, Sequence
 
-from mqframe.client.connection.sync_api import SyncSubject
 from mqframe_admin.access.bodies import AclInfo
+from mqframe_admin.client.blocking.subject import SyncSubject
 from mqframe_admin.client.policies import AsyncPolicyAdmin
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mqframe.client.connection.sync_api import SyncSubject
+from mqframe_admin.client.blocking.subject import SyncSubject
 from mqframe_admin.client.queue_expansion import AsyncQueueExpansionAdmin
 from mqframe_admin.rules.queue_expansion import QueueExpansion
 

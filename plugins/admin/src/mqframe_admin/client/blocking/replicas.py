@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import builtins
 
-from mqframe.client.connection.sync_api import SyncSubject
+from mqframe_admin.client.blocking.subject import SyncSubject
 from mqframe_admin.client.replicas import AsyncReplicaAdmin
 from mqframe_admin.rules.replica import ForcedElection, Replica, RoleChanged
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import builtins
 from collections.abc import Mapping
 
-from mqframe.client.connection.sync_api import SyncSubject
 from mqframe.core.cluster.route_bodies import TopicRouteData
 from mqframe.core.cluster.topic_bodies import TopicConfig
 from mqframe.core.codes import PERM_READ, PERM_WRITE
 from mqframe.core.messages.message import MessageQueue
 from mqframe_admin.bodies import TopicOffset
+from mqframe_admin.client.blocking.subject import SyncSubject
 from mqframe_admin.client.topics import AsyncTopicAdmin
 
 

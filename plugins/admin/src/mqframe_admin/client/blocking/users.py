@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import builtins
 
-from mqframe.client.connection.sync_api import SyncSubject
 from mqframe_admin.access.bodies import UserInfo
+from mqframe_admin.client.blocking.subject import SyncSubject
 from mqframe_admin.client.users import AsyncUserAdmin
 
 
