@@ -117,16 +117,18 @@ def looped(client: SyncClient[Any], messages: AsyncGenerator[T, None]) -> Iterat
     """What `messages`, of the loop of `client`, brings, in the calling thread, until `client` is stopped."""
     try:
         while True:
-            yield client._call(messages.__anext__)
+            found = client._call(messages.__anext__)
+            try:
+                yield found
+            except GeneratorExit:
+                with suppress(ClosedError):  # stopped meanwhile, which ends it
+                    client._call(messages.aclose)
+                raise
     except StopAsyncIteration:
         return
     except ClosedError:
         if not client._stopped:
             raise
-    finally:
-        if client._loop is not None and not messages.ag_running:  # else it is cancelled
-            with suppress(ClosedError):  # stopped meanwhile, which ends it
-                client._call(messages.aclose)
 
 
 Listener = Callable[..., Any]
