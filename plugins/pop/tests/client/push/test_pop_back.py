@@ -120,3 +120,17 @@ async def test_a_broker_that_is_away_keeps_nothing_from_coming_again(monkeypatch
     back, hands = made()
     await back.give_up(received(7), "no JSON")
     assert hands.back == [(7, 0.0)]
+
+
+async def test_an_error_that_nobody_thought_of_hides_nothing_for_ever(monkeypatch) -> None:
+    async def resend(self, message, delay_level=0, reason=""):
+        raise LookupError("a bug")
+
+    monkeypatch.setattr(PopBack, "resend", resend)
+    back, hands = made(max_reconsume_times=2)
+    message = received(7)
+    message.reconsume_times = 3
+    assert back.give_up_old([message], lambda *_: None) == []
+    [problem] = await asyncio.gather(*back._instance.tasks, return_exceptions=True)
+    assert isinstance(problem, LookupError)
+    assert hands.back == [(7, 3.0)]

@@ -71,7 +71,11 @@ class PopBack(SendBack):
         return [each for each in popped if each.reconsume_times <= most]
 
     async def _bury(self, message: PoppedMessage) -> None:
-        await self.give_up(message, f"it came again {message.reconsume_times} times")
+        try:
+            await self.give_up(message, f"it came again {message.reconsume_times} times")
+        except Exception:  # whatever it is, nobody works at the message, and others are to have it
+            await self._in_hand.hand_back(message, self._times.seconds(message.reconsume_times, 0))
+            raise
         self._in_hand.settle([message])
 
     def _is_last(self, message: ReceivedMessage) -> bool:
