@@ -33,7 +33,7 @@ PULLS = "mqframe_pull"
 OF_CLIENTS = re.compile(r"mqframe(_\w+)?\.client\.|mqframe_pull\.")
 """Modules of the clients: those of the kernel, and of distributions that bring more of them."""
 LOOP_PARAMETERS = {"instance", "clock", "randomness"}
-LISTENER_TYPES = {"AssignmentListener", "QueuesListener"}
+LISTENER_TYPES = {"AssignmentListener", "QueuesListener", "RevocationListener"}
 """Types of functions of the application that are called on the loop; they go through `called_in_thread`."""
 
 LOOPS = {"__aiter__": "__iter__"}

@@ -26,6 +26,11 @@ class LitePullSettings(FetchSettings):
     error_seconds: float = setting(
         1.0, doc="pause of a queue after a pull that failed, s", check=at_least(0.001)
     )
+    revoke_seconds: float = setting(
+        10.0,
+        doc="what a listener may take that is told of queues before they go to other members, s",
+        check=at_least(0.01),
+    )
     held_messages_max: int = setting(
         10_000,
         doc="messages held of all queues together before pulls wait, count",

@@ -65,6 +65,81 @@ async def test_a_loop_takes_message_by_message_and_queues_take_turns() -> None:
         assert [await scene.stored(number) for number in (0, 1)] == [3, 3]
 
 
+@pytest.mark.parametrize("auto_commit", [True, False])
+async def test_queues_are_told_of_before_they_go_and_may_be_committed_then(auto_commit: bool) -> None:
+    async with LiteScene() as scene:
+        for number in range(4):
+            await scene.send(*numbered(b"%d-" % number, 6), to=number)
+        events: list[tuple[str, list[int]]] = []
+        consumer = scene.make(auto_commit=auto_commit)
+
+        async def revoked(topic, queues):
+            events.append(("revoked", [each.queue_id for each in queues]))
+            assert set(queues) <= set(consumer.assignment)
+            taken = [m.queue for m in await consumer.poll(0.5)]
+            assert not set(taken) & set(queues), "polls return nothing of what is about to go"
+            await scene.clock.sleep(3.0)
+            await consumer.commit()
+            events.append(("flushed", [each.queue_id for each in queues]))
+
+        consumer.subscribe("orders", on_revoked=revoked)
+        await scene.open(consumer)
+        await scene.until(lambda: len(consumer.assignment) == 4)
+        await scene.clock.aadvance(1.0)
+        for _ in range(4):
+            assert len(await scene.poll(consumer, max_messages=2)) == 2
+        other = await scene.join("m2", auto_commit=auto_commit)
+        await scene.until(lambda: len(other.assignment) == 2)
+        gone = sorted(each.queue_id for each in other.assignment)
+        await scene.until(lambda: len(events) == 2)
+        assert events == [("revoked", gone), ("flushed", gone)]
+        # What was handed out here was committed, although no poll came after it.
+        assert [await scene.stored(number) for number in gone] == [2, 2]
+        await scene.until(lambda: len(consumer.assignment) == 2)
+        events.clear()
+        kept = sorted(each.queue_id for each in consumer.assignment)
+        await scene.close(consumer)
+        assert events == [("revoked", kept), ("flushed", kept)]
+
+
+async def test_a_listener_that_is_never_done_holds_queues_up_for_so_long_and_no_longer() -> None:
+    async with LiteScene() as scene:
+        consumer = scene.make(settings=LitePullSettings(revoke_seconds=4.0))
+        told: list[str] = []
+
+        async def revoked(topic, queues):
+            told.append(topic)
+            await scene.clock.sleep(3600.0)
+
+        consumer.subscribe("orders", on_revoked=revoked)
+        await scene.open(consumer)
+        await scene.until(lambda: len(consumer.assignment) == 4)
+        await scene.join("m2")
+        await scene.until(lambda: told)
+        began = scene.clock.monotonic()
+        await scene.until(lambda: len(consumer.assignment) == 2)
+        assert 3.5 <= scene.clock.monotonic() - began < 6.0
+        began = scene.clock.monotonic()
+        await scene.close(consumer)
+        assert scene.clock.monotonic() - began < 10.0
+        assert told == ["orders", "orders"]
+
+
+async def test_what_the_application_gives_up_itself_it_is_not_told_of() -> None:
+    async with LiteScene() as scene:
+        consumer = scene.make()
+        told: list[int] = []
+        consumer.subscribe("orders", on_revoked=lambda topic, queues: told.append(len(queues)))
+        await scene.open(consumer)
+        await scene.until(lambda: len(consumer.assignment) == 4)
+        consumer.unsubscribe("orders")
+        await scene.until(lambda: not consumer.assignment)
+        consumer.subscribe("orders")
+        await scene.until(lambda: len(consumer.assignment) == 4)
+        await scene.close(consumer)
+        assert told == []
+
+
 @pytest.mark.parametrize("fails", [True, False])
 async def test_the_message_at_which_a_loop_was_left_comes_again_only_after_an_error(fails: bool) -> None:
     async with LiteScene() as scene:

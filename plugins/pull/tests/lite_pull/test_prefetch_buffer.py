@@ -75,3 +75,21 @@ async def test_a_stop_lets_polls_return_with_what_is_there() -> None:
         buffer.arrived(filled(0, 0))
         assert places(await buffer.poll(60.0, 1)) == [(0, 0)]
         assert await buffer.poll(60.0, 1) == []
+
+
+async def test_nothing_is_handed_out_of_queues_that_are_set_aside() -> None:
+    async with ClientScene() as scene:
+        buffer, kept, late = PrefetchBuffer(scene.clock), filled(0, 0, 1), filled(1, 5)
+        buffer.arrived(kept)
+        with buffer.without([kept.queue, late.queue]):
+            buffer.arrived(late)
+            buffer.arrived(filled(2, 9))
+            assert places(await buffer.poll(0.0, 5)) == [(2, 9)]
+            with buffer.without([kept.queue]):
+                pass
+            waiting = asyncio.ensure_future(buffer.poll(5.0, 5))
+            await scene.pass_time(1.0)
+            assert not waiting.done()
+        await scene.pass_time()
+        assert places(await waiting) == [(0, 0), (0, 1)]
+        assert places(await buffer.poll(0.0, 5)) == [(1, 5)]

@@ -16,7 +16,7 @@ from mqframe.core.messages.message import MessageQueue, ReceivedMessage
 from mqframe.hooks.manager import PluginManager
 from mqframe.net.settings import NetSettings
 from mqframe_pull.lite_pull.consumer import AsyncLitePullConsumer
-from mqframe_pull.lite_pull.queue_watch import AssignmentListener, QueuesListener
+from mqframe_pull.lite_pull.queue_watch import AssignmentListener, QueuesListener, RevocationListener
 from mqframe_pull.settings import LitePullSettings
 
 
@@ -100,15 +100,27 @@ class LitePullConsumer(SyncClient[AsyncLitePullConsumer]):
         self._do(self._client.set_allocation, allocate, options)
 
     def subscribe(
-        self, topic: str, expression: Expression = "*", on_assigned: AssignmentListener | None = None
+        self,
+        topic: str,
+        expression: Expression = "*",
+        on_assigned: AssignmentListener | None = None,
+        on_revoked: RevocationListener | None = None,
     ) -> None:
         """Subscribe what `expression` chooses of `topic`, from the queues that a rebalance assigns here.
 
         `expression`: "*", tags joined by "||", or `Sql`. `on_assigned(topic, all queues, our queues)`: called
-        after each change of ours. A second subscription of a topic replaces the first. Raises `FixError`
-        after `assign`.
+        after each change of ours. `on_revoked(topic, queues)`: awaited before we let go of
+        `queues`, which a rebalance gave to other members, and at `stop`; polls return nothing of them
+        meanwhile, and it may still `commit`. What it does within `settings.revoke_seconds` is waited for. A
+        second subscription of a topic replaces the first. Raises `FixError` after `assign`.
         """
-        self._do(self._client.subscribe, topic, expression, called_in_thread(on_assigned))
+        self._do(
+            self._client.subscribe,
+            topic,
+            expression,
+            called_in_thread(on_assigned),
+            called_in_thread(on_revoked),
+        )
 
     def unsubscribe(self, topic: str) -> None:
         """Give `topic` up. Its queues are committed and go to other members."""

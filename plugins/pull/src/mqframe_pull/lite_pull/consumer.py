@@ -40,7 +40,13 @@ from mqframe.net.settings import NetSettings
 from mqframe_pull.lite_pull.assembly import LitePlan, lite_pull_runtime
 from mqframe_pull.lite_pull.commits import PolledOffsets
 from mqframe_pull.lite_pull.prefetch_buffer import PrefetchBuffer
-from mqframe_pull.lite_pull.queue_watch import AssignmentListener, QueuesListener, QueueWatch
+from mqframe_pull.lite_pull.queue_watch import (
+    AssignmentListener,
+    QueuesListener,
+    QueueWatch,
+    RevocationListener,
+    Revocations,
+)
 from mqframe_pull.settings import LitePullSettings
 
 LOOP_SECONDS: Final = 60.0
@@ -111,31 +117,41 @@ class AsyncLitePullConsumer(GroupConsumer):
             settings=settings,
             subscriptions=SubscriptionTable(self._subscriptions.by_topic),
             assignment_changed=self._assignment_changed,
+            revoke=self._revoke,
             auto_commit=auto_commit,
         )
         super().__init__(plan, lease)
         self._assignments = QueueWatch()
+        self._revocations = Revocations(group, clock, settings.revoke_seconds)
         self._topics = QueueWatch()
 
     # Subscriptions
 
     def subscribe(
-        self, topic: str, expression: Expression = "*", on_assigned: AssignmentListener | None = None
+        self,
+        topic: str,
+        expression: Expression = "*",
+        on_assigned: AssignmentListener | None = None,
+        on_revoked: RevocationListener | None = None,
     ) -> None:
         """Subscribe what `expression` chooses of `topic`, from the queues that a rebalance assigns here.
 
         `expression`: "*", tags joined by "||", or `Sql`. `on_assigned(topic, all queues, our queues)`: called
-        after each change of ours. A second subscription of a topic replaces the first. Raises `FixError`
-        after `assign`.
+        after each change of ours. `on_revoked(topic, queues)`: awaited before we let go of
+        `queues`, which a rebalance gave to other members, and at `stop`; polls return nothing of them
+        meanwhile, and it may still `commit`. What it does within `settings.revoke_seconds` is waited for. A
+        second subscription of a topic replaces the first. Raises `FixError` after `assign`.
         """
         self._subscriptions.subscribe(topic, expression)
         self._assignments.put(topic, on_assigned)
+        self._revocations.put(topic, on_revoked)
         self._subscriptions_changed()
 
     def unsubscribe(self, topic: str) -> None:
         """Give `topic` up. Its queues are committed and go to other members."""
         known = self._subscriptions.unsubscribe(topic)
         self._assignments.put(topic, None)
+        self._revocations.put(topic, None)
         if known:
             self._subscriptions_changed()
 
@@ -290,6 +306,9 @@ class AsyncLitePullConsumer(GroupConsumer):
 
     async def _stop(self, *, settled: bool) -> None:
         self._stopped = True
+        if self._runtime is not None and self._revocations.topics:
+            await self._runtime.parts.rebalance.stop()
+            await self._revoke(self.assignment)
         if settled and self._runtime is not None:
             self._commits.settle()
         await self._leave()
@@ -328,6 +347,9 @@ class AsyncLitePullConsumer(GroupConsumer):
             mine = [queue for queue in self.assignment if queue.topic == topic]
             if self._assignments.note(topic, mine):
                 self._running().instance.spawn(self._assignments.notify(topic, queues, mine))
+
+    async def _revoke(self, queues: Sequence[MessageQueue]) -> None:
+        await self._revocations.tell(queues, self._buffer)
 
     def _known(self, watch: QueueWatch) -> Iterator[tuple[str, list[MessageQueue]]]:
         """The topics of `watch` whose queues are known, with these; none unless the consumer runs."""

@@ -6,6 +6,8 @@ Source: DefaultLitePullConsumerImpl.java (consumeRequestCache, poll).
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 from mqframe.core.consuming.assigned_queue import AssignedQueue
 from mqframe.core.errors import CallTimeout
@@ -19,11 +21,15 @@ class PrefetchBuffer:
     def __init__(self, clock: LoopClock) -> None:
         self._clock = clock
         self._ready: dict[MessageQueue, AssignedQueue] = {}
+        self._aside: dict[MessageQueue, AssignedQueue | None] = {}
         self._arrival = asyncio.Event()
         self._stopped = False
 
     def arrived(self, assigned: AssignedQueue) -> None:
         """Messages wait in the process queue of `assigned`."""
+        if assigned.queue in self._aside:
+            self._aside[assigned.queue] = assigned
+            return
         self._ready[assigned.queue] = assigned
         self._arrival.set()
 
@@ -40,6 +46,18 @@ class PrefetchBuffer:
             except CallTimeout:
                 break
         return messages
+
+    @contextmanager
+    def without(self, queues: Iterable[MessageQueue]) -> Iterator[None]:
+        """Hand nothing of `queues` out within the block."""
+        aside = [queue for queue in queues if queue not in self._aside]
+        self._aside.update((queue, self._ready.pop(queue, None)) for queue in aside)
+        try:
+            yield
+        finally:
+            for queue in aside:
+                if (assigned := self._aside.pop(queue)) is not None:
+                    self.arrived(assigned)
 
     def stop(self) -> None:
         """Let waiting polls return."""
