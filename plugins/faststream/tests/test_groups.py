@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC, datetime
 
 import pytest
-from mqframe_faststream import OptionError
+from faststream import Path
+from faststream.exceptions import FeatureNotSupportedException
+from mqframe_faststream import MqframeMessage, OptionError
 
-from mqframe import Admin
+from mqframe import Admin, AsyncPuller
 
 
 def started(broker):
@@ -62,6 +65,39 @@ def test_subscribers_of_a_group_have_to_agree(make, topic) -> None:
 
     with pytest.raises(OptionError, match="differ in ordered; say the same"):
         started(broker)
+
+
+def test_where_a_group_begins_is_said_alike_also_by_the_broker(make, topic) -> None:
+    broker = make(group="g", consume_from="first")
+
+    @broker.subscriber(topic)
+    async def one(value: int) -> None: ...
+
+    @broker.subscriber(f"{topic}-2", consume_from=datetime(2026, 1, 1, tzinfo=UTC))
+    async def two(value: int) -> None: ...
+
+    with pytest.raises(OptionError, match=rf"{topic} and {topic}-2 are of group g, .* consume_from; say the"):
+        started(broker)
+
+
+async def test_each_group_begins_where_its_subscribers_say_or_else_the_broker(
+    make, running, topic, seen
+) -> None:
+    broker = make(consume_from="first")
+    begins = {"usual": {}, "first": {"consume_from": "first"}, "last": {"consume_from": "last"}}
+    async with broker:
+        await broker.publish(1, topic)
+
+    for name, options in begins.items():
+
+        @broker.subscriber(topic, group=f"{name}-{topic}", **options)
+        async def handle(value: int, message: MqframeMessage, name: str = name) -> None:
+            seen((name, value))
+
+    async with running(broker):
+        await broker.publish(2, topic)
+        await seen.take(5)
+    assert sorted(seen.all) == [("first", 1), ("first", 2), ("last", 2), ("usual", 1), ("usual", 2)]
 
 
 async def test_two_applications_of_a_group_share_what_comes(make, topic, seen) -> None:
@@ -120,3 +156,158 @@ async def test_a_busy_subscriber_leaves_room_for_the_others_of_its_group(make, r
         go.set()
         await seen.take(2)
         assert before == ["busy", "idle"]
+
+
+async def kept(server, group, topic):
+    """The offsets that brokers hold for `group` in `topic`, in the order of queues."""
+    async with AsyncPuller(group, nameserver=server.nameserver) as puller:
+        return [await puller.committed(queue) for queue in await puller.queues(topic)]
+
+
+class TestPatterns:
+    async def test_topics_that_are_there_and_that_come_later_are_followed_from_their_first_message(
+        self, make, running, topic, seen, server
+    ) -> None:
+        server.create_topic(f"{topic}-eu", queues=1)
+        server.create_topic(f"other-{topic}-eu", queues=1)
+        broker = make(group=f"g-{topic}", pattern_seconds=0.05)
+
+        @broker.subscriber(pattern=f"{topic}-{{region}}")
+        async def handle(value: int, message: MqframeMessage, region: str = Path()) -> None:
+            seen((region, value, message.topic))
+
+        async with broker:
+            await broker.publish(0, f"{topic}-eu")  # before the group began
+        async with running(broker):
+            await broker.publish(1, f"{topic}-eu")
+            await broker.publish(1, f"other-{topic}-eu")
+            assert await seen.take(1) == [("eu", 1, f"{topic}-eu")]
+            server.create_topic(f"{topic}-us-west", queues=1)
+            await broker.publish(2, f"{topic}-us-west")
+            assert await seen.take(1) == [("us-west", 2, f"{topic}-us-west")]
+        assert await kept(server, f"g-{topic}", f"{topic}-us-west") == [1]
+
+    async def test_the_first_topic_may_come_after_the_start(self, make, running, topic, seen, server) -> None:
+        broker = make(pattern_seconds=0.05)
+
+        @broker.subscriber(pattern=f"{topic}-{{number}}")
+        async def handle(value: str, number: int = Path()) -> None:
+            seen((number + 1, value))
+
+        assert broker.subscribers[0].group == f"faststream-{topic}-_number_"
+        async with running(broker):
+            server.create_topic(f"{topic}-7", queues=1)
+            await broker.publish("x", f"{topic}-7")
+            assert await seen.take(1) == [(8, "x")]
+
+    async def test_what_is_tried_again_keeps_its_parts(self, make, running, topic, seen, server) -> None:
+        server.create_topic(f"{topic}-eu", queues=1)
+        broker = make(group=f"g-{topic}")
+
+        @broker.subscriber(pattern=f"{topic}-{{region}}")
+        async def handle(value: int, message: MqframeMessage, region: str = Path()) -> None:
+            seen((region, message.reconsume_times))
+            if not message.reconsume_times:
+                raise RuntimeError("no")
+
+        async with running(broker):
+            await broker.publish(1, f"{topic}-eu")
+            assert await seen.take(2) == [("eu", 0), ("eu", 1)]
+
+    @pytest.mark.parametrize("options", [{"mode": "pop"}, {"ordered": True}, {"batch": True}])
+    async def test_ways_to_consume_go_with_patterns(
+        self, make, running, topic, seen, server, options
+    ) -> None:
+        broker = make(group=f"g-{topic}", pattern_seconds=0.05)
+
+        @broker.subscriber(pattern=f"{topic}-*-{{region}}", **options)
+        async def handle(value: object, region: str = Path()) -> None:
+            seen((region, value))
+
+        async with running(broker):
+            for region in ("eu", "us"):
+                server.create_topic(f"{topic}-x-{region}", queues=1)
+                await broker.publish(1, f"{topic}-x-{region}")
+            expected = [1] if "batch" in options else 1
+            assert sorted(await seen.take(2)) == [("eu", expected), ("us", expected)]
+
+    async def test_who_names_a_topic_has_it_and_who_leaves_leaves_the_others_theirs(
+        self, make, running, topic, seen, server
+    ) -> None:
+        for name in ("a", "b"):
+            server.create_topic(f"{topic}-{name}", queues=1)
+        broker = make(group=f"g-{topic}", pattern_seconds=0.05)
+
+        @broker.subscriber(pattern=f"{topic}-{{name}}")
+        async def meant(value: int, name: str = Path()) -> None:
+            seen(("meant", name, value))
+
+        @broker.subscriber(f"{topic}-b")
+        async def named(value: int) -> None:
+            seen(("named", "b", value))
+
+        follower = next(each for each in broker.subscribers if each.pattern)
+        async with running(broker):
+            for name in ("a", "b"):
+                await broker.publish(1, f"{topic}-{name}")
+            assert sorted(await seen.take(2)) == [("meant", "a", 1), ("named", "b", 1)]
+            await follower.stop()
+            await broker.publish(2, f"{topic}-a")
+            await broker.publish(2, f"{topic}-b")
+            assert await seen.take(1) == [("named", "b", 2)]
+            await follower.start()
+            assert await seen.take(1) == [("meant", "a", 2)]
+
+    async def test_a_pattern_may_join_while_the_broker_runs(self, make, running, topic, seen, server) -> None:
+        for name in ("a", "b"):
+            server.create_topic(f"{topic}-{name}", queues=1)
+        broker = make(group=f"g-{topic}", pattern_seconds=0.05)
+
+        @broker.subscriber(f"{topic}-a")
+        async def named(value: int) -> None:
+            seen(("named", value))
+
+        async with running(broker):
+            await broker.publish(0, f"{topic}-b")
+            subscriber = broker.subscriber(pattern=f"{topic}-{{name}}", persistent=False)
+
+            @subscriber
+            async def meant(value: int, name: str = Path()) -> None:
+                seen((name, value))
+
+            async with subscriber:
+                await broker.publish(1, f"{topic}-b")
+                await broker.publish(1, f"{topic}-a")
+                assert sorted(await seen.take(2)) == [("b", 1), ("named", 1)]
+
+    async def test_name_servers_that_do_not_answer_for_a_while_are_asked_again(
+        self, make, running, topic, seen, server, caplog
+    ) -> None:
+        broker = make(group=f"g-{topic}", pattern_seconds=0.05)
+
+        @broker.subscriber(pattern=f"{topic}-{{region}}")
+        async def handle(value: int, region: str = Path()) -> None:
+            seen((region, value))
+
+        async with running(broker):
+            connection = broker.config.broker_config.groups.connection
+            asked, failures = connection.topics, [OptionError("no"), OptionError("no")]
+
+            async def fails_at_first() -> list[str]:
+                if failures:
+                    raise failures.pop()
+                return await asked()
+
+            connection.topics = fails_at_first
+            server.create_topic(f"{topic}-eu", queues=1)
+            await broker.publish(1, f"{topic}-eu")
+            assert await seen.take() == [("eu", 1)]
+        assert any("were not looked for" in record.getMessage() for record in caplog.records)
+
+    async def test_messages_are_not_asked_for_by_a_pattern(self, make, running, topic) -> None:
+        broker = make(group=f"g-{topic}")
+        async with running(broker):
+            subscriber = broker.subscriber(pattern=f"{topic}-{{region}}", persistent=False)
+            await subscriber.start()
+            with pytest.raises(FeatureNotSupportedException, match="with a pattern or queues"):
+                await subscriber.get_one(timeout=1)

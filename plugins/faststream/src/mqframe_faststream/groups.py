@@ -6,17 +6,18 @@ All members of a group have to want the same, so what an application subscribes 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Protocol
 
 import attrs
 
-from mqframe import AsyncPushConsumer, ConsumerSettings, MqframeError
+from mqframe import AsyncPushConsumer, ConsumerSettings, MessageQueue, MqframeError
 from mqframe.log import get_logger
 from mqframe_faststream.connection import Connection
 from mqframe_faststream.errors import OptionError
-from mqframe_faststream.options import SubscriberPlan
+from mqframe_faststream.patterns import TopicPattern
+from mqframe_faststream.queue_reader import QueueReader, ReadingSubscriber
 
 log = get_logger("faststream")
 
@@ -29,34 +30,28 @@ QUEUE_SECONDS = 3.0
 QUEUE_STEP_SECONDS = 0.005
 
 
-class GroupSubscriber(Protocol):
+class GroupSubscriber(ReadingSubscriber, Protocol):
     """A subscriber, as its group knows it."""
 
     @property
-    def subscription(self) -> SubscriberPlan:
-        """What it wants."""
+    def pattern(self) -> TopicPattern | None:
+        """Which topics it wants, if it does not name one."""
 
     @property
-    def topic(self) -> str:
-        """Its topic, prefixes included."""
-
-    @property
-    def group(self) -> str:
-        """Its group."""
-
-    async def listen(self, messages: Any, context: Any) -> Any:
-        """The listener."""
-
-    def share_tasks(self) -> None:
-        """Its group has other subscribers: from now on it minds its own number of workers."""
+    def queues(self) -> Mapping[MessageQueue, int | None]:
+        """The queues that it reads by itself, if it shares none."""
 
 
 class Group:
-    """The subscribers of one group, and their consumer once they run."""
+    """The subscribers of one group, and their consumer once they run.
+
+    `members`: by topic or text of a pattern; `topics`: what their consumer subscribes to, and for whom.
+    """
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.members: dict[str, GroupSubscriber] = {}
+        self.topics: dict[str, GroupSubscriber] = {}
         self.consumer: AsyncPushConsumer | None = None
 
     def add(self, member: GroupSubscriber) -> None:
@@ -79,25 +74,83 @@ class Group:
         self.members[topic] = member
         if self.consumer is not None:
             member.share_tasks()
-            self._subscribe(self.consumer, member)
+            if member.pattern is None:
+                self._subscribe(self.consumer, topic, member)
+
+    def drop(self, member: GroupSubscriber) -> None:
+        """Subscribe no more to what `member` has, which is no longer a member."""
+        for topic in [topic for topic, owner in self.topics.items() if owner is member]:
+            del self.topics[topic]
+            if self.consumer is not None:
+                self.consumer.unsubscribe(topic)
+
+    @property
+    def follows(self) -> bool:
+        """Whether a member wants topics by a pattern."""
+        return any(member.pattern is not None for member in self.members.values())
+
+    def meant(self, known: Iterable[str]) -> dict[str, GroupSubscriber]:
+        """The topics among `known` that patterns mean and nobody has yet, and who wants each."""
+        found: dict[str, GroupSubscriber] = {}
+        for topic in known:
+            if topic in self.topics or topic in self.members:
+                continue  # who names a topic has it
+            for member in self.members.values():
+                if member.pattern is not None and member.pattern.match(topic) is not None:
+                    found[topic] = member
+                    break
+        return found
 
     async def start(self, connection: Connection, stop_seconds: float) -> None:
-        """Join the group, unless that was done."""
+        """Join the group, unless that was done, or no topic is known yet that its patterns mean."""
         if self.consumer is not None or not self.members:
             return
-        await connection.need_topics(list(self.members))
+        named = {topic: member for topic, member in self.members.items() if member.pattern is None}
+        await connection.need_topics(list(named))
+        found = self.meant(await connection.topics()) if self.follows else {}
+        await self._join(connection, stop_seconds, {**named, **found})
+
+    async def follow(
+        self, connection: Connection, stop_seconds: float, known: Iterable[str], *, late: bool
+    ) -> None:
+        """Subscribe to those of the topics `known` that are meant, and were not.
+
+        `late`: they came after the patterns. A group that begins with what comes gets all of them, as what
+        was there before it looked came after it began.
+        """
+        found = self.meant(known)
+        for topic, member in found.items():
+            wanted = member.subscription
+            if late and wanted.consume_from == "last" and not wanted.broadcasting:
+                await connection.begin_with_all(self.name, topic)
+        # Members may have left in the meantime.
+        still = {topic: member for topic, member in found.items() if member in self.members.values()}
+        if self.consumer is None:
+            named = {topic: member for topic, member in self.members.items() if member.pattern is None}
+            await self._join(connection, stop_seconds, {**named, **still})
+            return
+        for topic, member in still.items():
+            log.info("a topic came that a pattern means", topic=topic, group=self.name, pattern=member.topic)
+            self._subscribe(self.consumer, topic, member)
+
+    async def _join(
+        self, connection: Connection, stop_seconds: float, topics: Mapping[str, GroupSubscriber]
+    ) -> None:
+        if not topics:
+            return
         members = list(self.members.values())
         if len(members) > 1:
             for member in members:
                 member.share_tasks()
         consumer = self._consumer(connection, members, stop_seconds)
-        for member in members:
-            self._subscribe(consumer, member)
+        for topic, member in topics.items():
+            self._subscribe(consumer, topic, member)
         self.consumer = consumer
         try:
             await consumer.start()
         except BaseException:
             self.consumer = None
+            self.topics.clear()
             await consumer.stop()
             raise
 
@@ -109,7 +162,7 @@ class Group:
         consumer = self.consumer
         if consumer is None or consumer.mode == "pop":
             return
-        wanted = {topic for topic in self.members if not topic.startswith("%")}
+        wanted = {topic for topic in self.topics if not topic.startswith("%")}
         loop = asyncio.get_running_loop()
         until = loop.time() + QUEUE_SECONDS
         while not wanted <= {queue.topic for queue in consumer.queues} and loop.time() < until:  # noqa: ASYNC110
@@ -118,6 +171,7 @@ class Group:
     async def stop(self) -> None:
         """Pull nothing more, let running handlers finish, commit, leave."""
         consumer, self.consumer = self.consumer, None
+        self.topics.clear()
         if consumer is not None:
             await consumer.stop()
 
@@ -157,15 +211,15 @@ class Group:
             instance=None if first.broadcasting else connection.instance,
         )
 
-    @staticmethod
-    def _subscribe(consumer: AsyncPushConsumer, member: GroupSubscriber) -> None:
+    def _subscribe(self, consumer: AsyncPushConsumer, topic: str, member: GroupSubscriber) -> None:
         wanted = member.subscription
         size = wanted.max_records if wanted.batch else 1
-        consumer.subscribe(member.topic, wanted.expression, member.listen, batch_max=size)
+        self.topics[topic] = member
+        consumer.subscribe(topic, wanted.expression, member.listen, batch_max=size)
 
 
 class Groups:
-    """All groups of a broker.
+    """All groups of a broker, and its readers of queues.
 
     `stop_seconds`: how long a stop waits for running handlers, `None` for as long as they take.
     """
@@ -174,8 +228,10 @@ class Groups:
         self.connection = connection
         self._stop_seconds = STOP_SECONDS_MAX if stop_seconds is None else stop_seconds
         self._groups: dict[str, Group] = {}
+        self._readers: dict[tuple[str, str], QueueReader] = {}
         self._later: set[asyncio.Task[Any]] = set()
         self._together = False
+        self._following: asyncio.Task[None] | None = None
 
     @asynccontextmanager
     async def together(self) -> AsyncIterator[None]:
@@ -185,29 +241,48 @@ class Groups:
             yield
         finally:
             self._together = False
-        groups = list(self._groups.values())
+        groups, readers = list(self._groups.values()), list(self._readers.values())
         for group in groups:
             await group.start(self.connection, self._stop_seconds)
+        for reader in readers:
+            await reader.start()
         await asyncio.gather(*[group.ready() for group in groups])
+        self._follow_patterns()
 
     async def join(self, member: GroupSubscriber) -> None:
         """Have `member` called with messages. Raises `OptionError`, and as `AsyncPushConsumer.start`."""
+        if member.queues:
+            await self._read(member)
+            return
+        if any(name == member.group for name, _ in self._readers):
+            raise OptionError(_mixed(member.group))
         group = self._groups.setdefault(member.group, Group(member.group))
-        if group.consumer is not None:
+        running = group.consumer is not None
+        if running and member.pattern is None:
             await self.connection.need_topics([member.topic])
         group.add(member)
-        if not self._together:
-            await group.start(self.connection, self._stop_seconds)
-            await group.ready()
+        if self._together:
+            return
+        await group.start(self.connection, self._stop_seconds)
+        if running and member.pattern is not None:
+            known = await self.connection.topics()
+            await group.follow(self.connection, self._stop_seconds, known, late=False)
+        await group.ready()
+        self._follow_patterns()
 
     async def leave(self, member: GroupSubscriber) -> None:
         """Call `member` no more; returns when its running calls are over."""
+        reader = self._readers.get((member.group, member.topic))
+        if reader is not None and reader.member is member:
+            del self._readers[member.group, member.topic]
+            await reader.stop()
+            return
         group = self._groups.get(member.group)
         if group is None or group.members.get(member.topic) is not member:
             return
         del group.members[member.topic]
-        if group.members and group.consumer is not None:
-            group.consumer.unsubscribe(member.topic)
+        if group.members:
+            group.drop(member)
         else:
             del self._groups[member.group]
             await group.stop()
@@ -218,16 +293,56 @@ class Groups:
 
     async def stop(self) -> None:
         """Leave all groups."""
+        following, self._following = self._following, None
+        if following is not None:
+            following.cancel()
+            await asyncio.wait({following})
         if self._later:
             await asyncio.gather(*self._later)
-        groups, self._groups = list(self._groups.values()), {}
-        for failed in await asyncio.gather(*[group.stop() for group in groups], return_exceptions=True):
+        all_of_them = [*self._groups.values(), *self._readers.values()]
+        self._groups, self._readers = {}, {}
+        for failed in await asyncio.gather(*[each.stop() for each in all_of_them], return_exceptions=True):
             if isinstance(failed, MqframeError):
                 log.warning("a group was not left in good order", reason=str(failed))
             elif isinstance(failed, BaseException):
                 raise failed
 
+    async def _read(self, member: GroupSubscriber) -> None:
+        if member.group in self._groups:
+            raise OptionError(_mixed(member.group))
+        place = member.group, member.topic
+        if place in self._readers:
+            raise OptionError(
+                f"group {member.group} has two subscribers with queues of topic {member.topic}; name all"
+                " queues with one, or give one another group"
+            )
+        reader = self._readers[place] = QueueReader(member, self.connection, self._stop_seconds)
+        if not self._together:
+            await reader.start()
+
+    def _follow_patterns(self) -> None:
+        if self._following is None and any(group.follows for group in self._groups.values()):
+            self._following = asyncio.ensure_future(self._follow())
+
+    async def _follow(self) -> None:
+        while True:
+            await asyncio.sleep(self.connection.options.pattern_seconds)
+            following = [group for group in self._groups.values() if group.follows]
+            try:
+                known = await self.connection.topics() if following else []
+                for group in following:
+                    await group.follow(self.connection, self._stop_seconds, known, late=True)
+            except MqframeError as problem:
+                log.warning("topics that patterns mean were not looked for", reason=str(problem))
+
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.ensure_future(work)
         self._later.add(task)
         task.add_done_callback(self._later.discard)
+
+
+def _mixed(group: str) -> str:
+    return (
+        f"subscribers of group {group}: some name queues, others share them; who names queues keeps under the"
+        " group's name how far it is, so give it a group of its own"
+    )
