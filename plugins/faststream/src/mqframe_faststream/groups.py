@@ -105,10 +105,10 @@ class Group:
         """Join the group, unless that was done, or no topic is known yet that its patterns mean."""
         if self.consumer is not None or not self.members:
             return
-        named = {topic: member for topic, member in self.members.items() if member.pattern is None}
-        await connection.need_topics(list(named))
+        named = [topic for topic, member in self.members.items() if member.pattern is None]
+        await connection.need_topics(named)
         found = self.meant(await connection.topics()) if self.follows else {}
-        await self._join(connection, stop_seconds, {**named, **found})
+        await self._join(connection, stop_seconds, found)
 
     async def follow(
         self, connection: Connection, stop_seconds: float, known: Iterable[str], *, late: bool
@@ -123,19 +123,25 @@ class Group:
             wanted = member.subscription
             if late and wanted.consume_from == "last" and not wanted.broadcasting:
                 await connection.begin_with_all(self.name, topic)
-        # Members may have left in the meantime.
-        still = {topic: member for topic, member in found.items() if member in self.members.values()}
-        if self.consumer is None:
-            named = {topic: member for topic, member in self.members.items() if member.pattern is None}
-            await self._join(connection, stop_seconds, {**named, **still})
-            return
-        for topic, member in still.items():
-            log.info("a topic came that a pattern means", topic=topic, group=self.name, pattern=member.topic)
-            self._subscribe(self.consumer, topic, member)
+            log.info("a topic is followed", topic=topic, group=self.name, pattern=member.topic)
+        await self._join(connection, stop_seconds, found)
 
     async def _join(
-        self, connection: Connection, stop_seconds: float, topics: Mapping[str, GroupSubscriber]
+        self, connection: Connection, stop_seconds: float, found: Mapping[str, GroupSubscriber]
     ) -> None:
+        """Subscribe to what members name, and to the topics `found` for them."""
+        named = {topic: member for topic, member in self.members.items() if member.pattern is None}
+        # Members may have come and left since these were found.
+        still = {topic: member for topic, member in found.items() if member in self.members.values()}
+        topics = {
+            topic: member
+            for topic, member in {**still, **named}.items()
+            if self.topics.get(topic) is not member
+        }
+        if self.consumer is not None:
+            for topic, member in topics.items():
+                self._subscribe(self.consumer, topic, member)
+            return
         if not topics:
             return
         members = list(self.members.values())
