@@ -91,7 +91,7 @@ def test_an_unknown_option_is_a_type_error() -> None:
     ],
 )
 def test_what_makes_sense_is_taken(options) -> None:
-    MqframeBroker().subscriber("orders", **options)
+    MqframeBroker().subscriber(**{"topic": "orders", **options})
 
 
 @given(st.lists(st.text("abcäöü-_:.", min_size=1), min_size=1, unique=True))

@@ -57,6 +57,16 @@ def test_patterns_are_made_once_and_are_equal_by_their_texts() -> None:
     assert TopicPattern("orders-{region}") == topic_pattern("orders-{region}")
 
 
+def test_patterns_sort_by_how_much_they_say() -> None:
+    texts = ["orders-{region}", "orders-{region}-new", "orders-*-{region}", "{all}-{of}-new"]
+    assert sorted(texts, key=lambda text: TopicPattern(text).rank) == [
+        "{all}-{of}-new",
+        "orders-{region}",
+        "orders-*-{region}",
+        "orders-{region}-new",
+    ]
+
+
 def test_a_group_can_be_named_after_a_pattern() -> None:
     assert TopicPattern("orders-{region}").as_name == "orders-_region_"
     assert TopicPattern("orders-*").as_name == "orders-__"

@@ -174,6 +174,10 @@ async def test_patterns_choose_topics_and_who_names_one_has_it() -> None:
     async def named(value: int) -> None:
         got.append(("named", value))
 
+    @broker.subscriber(pattern="{all}s-*")
+    async def less(value: int) -> None:
+        got.append(("less", value))
+
     @broker.subscriber(pattern="*-us", group="other")
     async def other(value: int) -> None:
         got.append(("other", value))
@@ -186,7 +190,7 @@ async def test_patterns_choose_topics_and_who_names_one_has_it() -> None:
         assert await (await broker.request(4, "orders-eu")).decode() == "eu"
         await publisher.publish(5)
         publisher.mock.assert_called_once_with(5)
-    assert got == [("eu", 1), ("named", 2), ("other", 2), ("eu", 4), ("asia", 5)]
+    assert got == [("eu", 1), ("named", 2), ("other", 2), ("less", 3), ("eu", 4), ("asia", 5)]
 
 
 async def test_named_queues_get_what_is_sent_to_them() -> None:

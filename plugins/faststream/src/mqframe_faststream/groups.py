@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import attrs
 
@@ -40,6 +40,19 @@ class GroupSubscriber(ReadingSubscriber, Protocol):
     @property
     def queues(self) -> Mapping[MessageQueue, int | None]:
         """The queues that it reads by itself, if it shares none."""
+
+
+S = TypeVar("S", bound=GroupSubscriber)
+
+
+def owner_of(topic: str, members: Iterable[S]) -> S | None:
+    """Which of the `members` of one group that have patterns has `topic`: whose pattern says most of it."""
+    meaning = [
+        (pattern.rank, member)
+        for member in members
+        if (pattern := member.pattern) is not None and pattern.match(topic) is not None
+    ]
+    return max(meaning, key=lambda each: each[0])[1] if meaning else None
 
 
 class Group:
@@ -95,10 +108,8 @@ class Group:
         for topic in known:
             if topic in self.topics or topic in self.members:
                 continue  # who names a topic has it
-            for member in self.members.values():
-                if member.pattern is not None and member.pattern.match(topic) is not None:
-                    found[topic] = member
-                    break
+            if (owner := owner_of(topic, self.members.values())) is not None:
+                found[topic] = owner
         return found
 
     async def start(self, connection: Connection, stop_seconds: float) -> None:
@@ -206,7 +217,7 @@ class Group:
             broadcasting=first.broadcasting,
             mode=first.mode,
             mode_options=first.mode_options,
-            consume_from=first.consume_from,
+            consume_from="last" if first.consume_from is None else first.consume_from,
             consume_hooks=options.consume_hooks,
             rpc_hooks=options.rpc_hooks if first.broadcasting else (),
             settings=settings,
@@ -305,7 +316,7 @@ class Groups:
             await asyncio.wait({following})
         if self._later:
             await asyncio.gather(*self._later)
-        all_of_them = [*self._groups.values(), *self._readers.values()]
+        all_of_them: list[Group | QueueReader] = [*self._groups.values(), *self._readers.values()]
         self._groups, self._readers = {}, {}
         for failed in await asyncio.gather(*[each.stop() for each in all_of_them], return_exceptions=True):
             if isinstance(failed, MqframeError):

@@ -55,6 +55,11 @@ class TopicPattern:
         return None if found is None else found.groupdict()
 
     @property
+    def rank(self) -> tuple[int, str]:
+        """Sorts patterns by how much of a topic's name they say."""
+        return len(_PART.sub("", self.text)), self.text
+
+    @property
     def as_name(self) -> str:
         """The pattern as part of a group's name, in which braces and stars are not legal."""
         return _PART.sub(lambda match: f"_{match[1] or ''}_", self.text)

@@ -12,7 +12,6 @@ from typing import Any, Final, Protocol
 
 from mqframe import (
     AsyncPuller,
-    BodyUnreadable,
     ConsumeResult,
     DecodeError,
     ListenerContext,
@@ -22,7 +21,7 @@ from mqframe import (
 )
 from mqframe.core.consuming.consume_rules import OnDecodeError
 from mqframe.core.consuming.pull import PullStatus
-from mqframe.core.errors import RouteError
+from mqframe.core.errors import BodyUnreadable, RouteError
 from mqframe.core.messages.log_fields import log_fields
 from mqframe.core.requests.messages import ConsumerSendMsgBack
 from mqframe.core.retry.backoff import suspend_seconds

@@ -42,7 +42,7 @@ from mqframe.core.sending.encoding import message_properties
 from mqframe.core.sending.request_reply import request_properties
 from mqframe_faststream.broker import MqframeBroker
 from mqframe_faststream.errors import REJECTED, ReplyTimeout
-from mqframe_faststream.groups import Groups, GroupSubscriber
+from mqframe_faststream.groups import Groups, GroupSubscriber, owner_of
 from mqframe_faststream.producer import ANSWER_SECONDS, MqframeProducer, at_once
 from mqframe_faststream.publisher import MqframePublisher
 from mqframe_faststream.response import MqframePublishCommand
@@ -97,7 +97,8 @@ class TestMqframeBroker(TestBroker[MqframeBroker, EnterType], broker=MqframeBrok
         """The subscriber that sees what `publisher` publishes, and whether the application has one."""
         for known in self.brokers:
             for subscriber in cast("list[MqframeSubscriber]", known.subscribers):
-                if subscriber.takes(publisher.topic) and _sees(subscriber, publisher.plan.tag):
+                whole = subscriber.topic == publisher.topic and not subscriber.queues
+                if whole and _sees(subscriber, publisher.plan.tag):
                     return subscriber, True
         group = f"faststream-test-{uuid.uuid4().hex}"
         return broker.subscriber(publisher.topic, group=group, persistent=False), False
@@ -247,15 +248,16 @@ class MemoryProducer(MqframeProducer):
 
     def _subscribers(self, topic: str, queue: MessageQueue | None = None) -> list[MqframeSubscriber]:
         """Who gets what is sent to `topic`, to `queue` of it where that is said."""
-        everybody = [each for broker in self._brokers for each in broker.subscribers]
-        takers = [each for each in cast("list[MqframeSubscriber]", everybody) if each.takes(topic)]
-        named = {each.group for each in takers if each.pattern is None}
-        return [
-            each
-            for each in takers
-            if (each.pattern is None or each.group not in named)
-            and (queue is None or not each.queues or queue in each.queues)
-        ]
+        all_of_them = [each for broker in self._brokers for each in broker.subscribers]
+        everybody = cast("list[MqframeSubscriber]", all_of_them)
+        named = [each for each in everybody if each.pattern is None and each.takes(topic)]
+        by_group: dict[str, list[MqframeSubscriber]] = {}
+        for each in everybody:
+            if each.pattern is not None and each.group not in {other.group for other in named}:
+                by_group.setdefault(each.group, []).append(each)
+        meaning = [owner_of(topic, members) for members in by_group.values()]
+        takers = [*named, *[each for each in meaning if each is not None]]
+        return [each for each in takers if queue is None or not each.queues or queue in each.queues]
 
 
 def _check(message: Message) -> None:
