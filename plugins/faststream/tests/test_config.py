@@ -9,7 +9,7 @@ from faststream import AckPolicy
 from faststream.exceptions import IncorrectState
 from mqframe_faststream import MqframeBroker, MqframeRouter
 from mqframe_faststream.config import MqframeBrokerConfig, group_of, groups_of, topic_of
-from mqframe_faststream.options import SubscriberPlan
+from mqframe_faststream.consuming.options import SubscriberPlan
 
 from mqframe import MessageQueue
 

@@ -50,14 +50,14 @@ def test_no_name_of_the_system_is_a_header() -> None:
     assert made.headers == {}
 
 
-def test_parts_of_the_topic_s_name_are_the_path() -> None:
+async def test_parts_of_the_topic_s_name_are_the_path() -> None:
     def path(topic):
         return {"part": topic.upper()}
 
-    assert parsed(received(), path=path).path == {"part": "T"}
-    batch = asyncio.run(MqframeParser(path=path).parse_batch((received(), received())))
-    assert batch.path == {"part": "T"}
-    assert parsed(received()).path == {}
+    parser = MqframeParser(path=path)
+    assert (await parser.parse_message(received())).path == {"part": "T"}
+    assert (await parser.parse_batch((received(), received()))).path == {"part": "T"}
+    assert (await MqframeParser().parse_message(received())).path == {}
 
 
 def test_the_correlation_id_is_the_sender_s_else_the_message_s() -> None:

@@ -105,8 +105,8 @@ def test_where_groups_begin_patterns_and_queues_are_there() -> None:
         "shop-orders:Read": ("shop-orders", {"x-rocketmq": {"topic": "shop-orders"}}),
     }
     operations = [each["bindings"]["x-rocketmq"] for each in made["operations"].values()]
-    assert [each["consumeFrom"] for each in operations] == ["2026-01-01T00:00:00+00:00", "first"]
-    assert [each.get("queues") for each in operations] == [None, ["broker-a/0", "broker-a/3"]]
+    own = {each["consumerGroup"]: (each["consumeFrom"], each.get("queues")) for each in operations}
+    assert own == {"g": ("2026-01-01T00:00:00+00:00", None), "own": ("first", ["broker-a/0", "broker-a/3"])}
 
 
 def test_version_2_has_them_too(broker) -> None:

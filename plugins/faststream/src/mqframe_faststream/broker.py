@@ -27,11 +27,11 @@ from mqframe import (
 )
 from mqframe_faststream.config import MqframeBrokerConfig
 from mqframe_faststream.connection import Connection
+from mqframe_faststream.consuming.options import ConsumeFrom, checked_beginning
 from mqframe_faststream.errors import NotingSerializer
 from mqframe_faststream.keywords import ConnectionKeywords, addresses_of, options_of
 from mqframe_faststream.logs import logger_state
 from mqframe_faststream.message import MqframeMessage
-from mqframe_faststream.options import ConsumeFrom, checked_beginning
 from mqframe_faststream.producer import MqframeProducer
 from mqframe_faststream.registrator import MqframeRegistrator
 from mqframe_faststream.response import MqframePublishCommand, SendOptions, chosen_id, plan_of

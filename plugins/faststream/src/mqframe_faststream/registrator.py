@@ -20,8 +20,7 @@ from mqframe_faststream.config import (
     MqframeSubscriberConfig,
     MqframeSubscriberSpecificationConfig,
 )
-from mqframe_faststream.errors import OptionError
-from mqframe_faststream.options import (
+from mqframe_faststream.consuming.options import (
     GroupOptions,
     Queues,
     SubscriberPlan,
@@ -30,6 +29,7 @@ from mqframe_faststream.options import (
     records,
     source,
 )
+from mqframe_faststream.errors import OptionError
 from mqframe_faststream.publisher import MqframePublisher
 from mqframe_faststream.response import SendOptions, plan_of
 from mqframe_faststream.specification import MqframePublisherSpecification, MqframeSubscriberSpecification

@@ -11,7 +11,7 @@ from faststream.middlewares import AckPolicy
 
 from mqframe import Sql
 from mqframe_faststream.config import MqframeBrokerConfig
-from mqframe_faststream.options import GroupOptions, Queues, Tags
+from mqframe_faststream.consuming.options import GroupOptions, Queues, Tags
 from mqframe_faststream.registrator import MqframeRegistrator
 from mqframe_faststream.response import SendOptions
 

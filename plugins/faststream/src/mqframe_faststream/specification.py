@@ -26,7 +26,7 @@ from mqframe_faststream.config import (
     group_of,
     topic_of,
 )
-from mqframe_faststream.options import SubscriberPlan
+from mqframe_faststream.consuming.options import SubscriberPlan
 from mqframe_faststream.response import SendPlan
 
 EXTENSION = "x-rocketmq"

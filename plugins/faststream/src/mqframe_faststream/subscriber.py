@@ -27,11 +27,11 @@ from mqframe import (
 from mqframe.core.messages.log_fields import log_fields
 from mqframe.core.sending.request_reply import is_request
 from mqframe_faststream.config import MqframeBrokerConfig, group_of, groups_of, topic_of
+from mqframe_faststream.consuming.options import SubscriberPlan, check_policy
+from mqframe_faststream.consuming.patterns import TopicPattern, topic_pattern
 from mqframe_faststream.errors import REJECTED, OptionError, RequestRejected, is_of_arguments, undecodable
 from mqframe_faststream.message import Delivery, MqframeMessage, PoppedSettlement, RawMessage
-from mqframe_faststream.options import SubscriberPlan, check_policy
 from mqframe_faststream.parser import MqframeParser, reply_address
-from mqframe_faststream.patterns import TopicPattern, topic_pattern
 from mqframe_faststream.publisher import ReplyPublisher
 
 if TYPE_CHECKING:

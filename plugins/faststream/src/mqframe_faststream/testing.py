@@ -41,8 +41,8 @@ from mqframe.core.messages.properties import CLUSTER, encode_properties
 from mqframe.core.sending.encoding import message_properties
 from mqframe.core.sending.request_reply import request_properties
 from mqframe_faststream.broker import MqframeBroker
+from mqframe_faststream.consuming.groups import Groups, GroupSubscriber, owner_of
 from mqframe_faststream.errors import REJECTED, ReplyTimeout
-from mqframe_faststream.groups import Groups, GroupSubscriber, owner_of
 from mqframe_faststream.producer import ANSWER_SECONDS, MqframeProducer, at_once
 from mqframe_faststream.publisher import MqframePublisher
 from mqframe_faststream.response import MqframePublishCommand

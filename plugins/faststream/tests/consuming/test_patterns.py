@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mqframe_faststream import OptionError
-from mqframe_faststream.patterns import TopicPattern, topic_pattern
+from mqframe_faststream.consuming.patterns import TopicPattern, topic_pattern
 
 from mqframe.core.messages.names import check_group
 

@@ -15,9 +15,9 @@ import attrs
 from mqframe import AsyncPushConsumer, ConsumerSettings, MessageQueue, MqframeError
 from mqframe.log import get_logger
 from mqframe_faststream.connection import Connection
+from mqframe_faststream.consuming.patterns import TopicPattern
+from mqframe_faststream.consuming.queue_reader import QueueReader, ReadingSubscriber
 from mqframe_faststream.errors import OptionError
-from mqframe_faststream.patterns import TopicPattern
-from mqframe_faststream.queue_reader import QueueReader, ReadingSubscriber
 
 log = get_logger("faststream")
 

@@ -13,8 +13,8 @@ from mqframe import FixError, MessageQueue, Sql
 from mqframe.core.filtering.filter_expression import filter_of
 from mqframe.core.messages.names import check_group, check_topic
 from mqframe.core.moments import moment_ms
+from mqframe_faststream.consuming.patterns import topic_pattern
 from mqframe_faststream.errors import OptionError
-from mqframe_faststream.patterns import topic_pattern
 
 GROUP_PREFIX = "faststream-"
 """Subscribers of a topic without a group share the one that is named so, after their topic."""

@@ -28,9 +28,9 @@ from mqframe.core.retry.backoff import suspend_seconds
 from mqframe.core.sending.request_reply import is_expired, is_request
 from mqframe.log import get_logger
 from mqframe_faststream.connection import Connection
+from mqframe_faststream.consuming.options import SubscriberPlan
 from mqframe_faststream.errors import OptionError
 from mqframe_faststream.message import DEAD_LEVEL
-from mqframe_faststream.options import SubscriberPlan
 
 log = get_logger("faststream")
 

@@ -10,7 +10,7 @@ from faststream.exceptions import SetupError
 from hypothesis import given
 from hypothesis import strategies as st
 from mqframe_faststream import MqframeBroker, OptionError
-from mqframe_faststream.options import SubscriberPlan, expression_of, records
+from mqframe_faststream.consuming.options import SubscriberPlan, expression_of, records
 
 from mqframe import FixError, MessageQueue, Sql
 
