@@ -306,6 +306,28 @@ class TestPatterns:
                 await broker.publish(1, f"{topic}-a")
                 assert sorted(await seen.take(2)) == [("b", 1), ("named", 1)]
 
+    async def test_a_topic_that_is_gone_is_given_up_and_followed_again_when_it_comes_back(
+        self, make, running, topic, seen, server, until, caplog
+    ) -> None:
+        caplog.set_level("INFO")
+        for name in ("stays", "goes"):
+            server.create_topic(f"{topic}-{name}", queues=1)
+        broker = make(group=f"g-{topic}", pattern_seconds=0.02)
+        broker.subscriber(pattern=f"{topic}-{{rest}}")(noting(seen, "meant"))
+
+        async with running(broker):
+            for name in ("stays", "goes"):
+                await broker.publish(1, f"{topic}-{name}")
+            assert sorted(await seen.take(2)) == [("meant", "goes"), ("meant", "stays")]
+            with Admin(nameserver=server.nameserver) as admin:
+                await asyncio.to_thread(admin.topics.delete, f"{topic}-goes")
+            await until(lambda: any("a topic is gone" in each.getMessage() for each in caplog.records))
+            await broker.publish(2, f"{topic}-stays")
+            assert await seen.take() == [("meant", "stays")]
+            server.create_topic(f"{topic}-goes", queues=1)
+            await broker.publish(3, f"{topic}-goes")
+            assert await seen.take() == [("meant", "goes")]
+
     async def test_name_servers_that_do_not_answer_for_a_while_are_asked_again(
         self, make, running, topic, seen, server, caplog
     ) -> None:

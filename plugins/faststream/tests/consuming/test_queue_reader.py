@@ -9,9 +9,17 @@ from datetime import UTC, datetime
 import pytest
 from faststream import AckPolicy
 from faststream.exceptions import FeatureNotSupportedException, NackMessage, RejectMessage
-from mqframe_faststream import MqframeMessage, OptionError, ReplyTimeout
+from mqframe_faststream import MqframeBroker, MqframeMessage, OptionError, ReplyTimeout
+from mqframe_testing.cluster import AsyncCluster
 
-from mqframe import AsyncAdmin, AsyncPuller, ConsumerSettings, MessageQueue, RequestFailed
+from mqframe import (
+    AsyncAdmin,
+    AsyncPuller,
+    ClientSettings,
+    ConsumerSettings,
+    MessageQueue,
+    RequestFailed,
+)
 
 QUICK = ConsumerSettings(suspend_current_queue_time_millis=10)
 
@@ -351,6 +359,32 @@ class TestFailures:
             await asking.publish("in time", topic)
         async with running(broker):
             assert await seen.take() == ["in time"]
+
+
+class TestOutages:
+    async def test_a_queue_is_read_on_when_its_broker_is_back(self, topic, seen, until, caplog) -> None:
+        async with asyncio.timeout(120), AsyncCluster() as cluster:
+            await cluster.create_topic(topic, queues=1)
+            quick = ClientSettings(patience_seconds=0, persist_offsets_seconds=0.05)
+            broker = MqframeBroker(cluster.nameserver, group=f"g-{topic}", client=quick)
+
+            @broker.subscriber(queues=[queue(topic)])
+            async def handle(value: int) -> None:
+                seen(value)
+
+            async with broker:
+                await broker.start()
+                await broker.publish(0, topic)
+                await seen.take()
+                await cluster.stop_broker()
+                await until(lambda: any("is not read" in each.getMessage() for each in caplog.records))
+                await cluster.start_broker()
+                async with MqframeBroker(cluster.nameserver) as publisher:
+                    await publisher.publish(1, topic)
+                await seen.take()
+            async with AsyncPuller(f"g-{topic}", nameserver=cluster.nameserver) as puller:
+                assert await puller.committed(queue(topic)) == 2
+        assert seen.all == [0, 1]
 
 
 class TestStops:

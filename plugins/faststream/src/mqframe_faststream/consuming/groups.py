@@ -6,7 +6,8 @@ All members of a group have to want the same, so what an application subscribes 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping
+from collections import Counter
+from collections.abc import AsyncIterator, Collection, Coroutine, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Protocol, TypeVar
 
@@ -28,6 +29,9 @@ STOP_SECONDS_MAX = 86_400.0
 QUEUE_SECONDS = 3.0
 """How long a start waits for queues; a group with more members than queues leaves some without."""
 QUEUE_STEP_SECONDS = 0.005
+GONE_LOOKS = 4
+"""A topic that a pattern means is given up when so many looks in a row did not find it. Name servers that
+were started anew know all topics again sooner, when all brokers have registered."""
 
 
 class GroupSubscriber(ReadingSubscriber, Protocol):
@@ -65,6 +69,7 @@ class Group:
         self.name = name
         self.members: dict[str, GroupSubscriber] = {}
         self.topics: dict[str, GroupSubscriber] = {}
+        self._missed: Counter[str] = Counter()
         self.consumer: AsyncPushConsumer | None = None
 
     def add(self, member: GroupSubscriber) -> None:
@@ -124,18 +129,29 @@ class Group:
     async def follow(
         self, connection: Connection, stop_seconds: float, known: Iterable[str], *, late: bool
     ) -> None:
-        """Subscribe to those of the topics `known` that are meant, and were not.
+        """Subscribe to those of the topics `known` that are meant, and were not; give up what is gone.
 
         `late`: they came after the patterns. A group that begins with what comes gets all of them, as what
         was there before it looked came after it began.
         """
-        found = self.meant(known)
+        known = set(known)
+        self._give_up_missing(known)
+        found = self.meant(sorted(known))
         for topic, member in found.items():
             wanted = member.subscription
             if late and wanted.consume_from == "last" and not wanted.broadcasting:
                 await connection.begin_with_all(self.name, topic)
             log.info("a topic is followed", topic=topic, group=self.name, pattern=member.topic)
         await self._join(connection, stop_seconds, found)
+
+    def _give_up_missing(self, known: Collection[str]) -> None:
+        for topic in [topic for topic, member in self.topics.items() if member.pattern is not None]:
+            self._missed[topic] = 0 if topic in known else self._missed[topic] + 1
+            if self._missed[topic] >= GONE_LOOKS:
+                log.info("a topic is gone, and followed no more", topic=topic, group=self.name)
+                del self.topics[topic], self._missed[topic]
+                if self.consumer is not None:
+                    self.consumer.unsubscribe(topic)
 
     async def _join(
         self, connection: Connection, stop_seconds: float, found: Mapping[str, GroupSubscriber]
