@@ -10,11 +10,13 @@ import msgspec
 import pytest
 from fast_depends.msgspec import MsgSpecSerializer
 from faststream import AckPolicy, Context, Depends, FastStream, TestApp
+from faststream.exceptions import RejectMessage
 from mqframe_faststream import MqframeBroker, MqframeMessage, MqframeResponse, OptionError, ReplyTimeout
 from pydantic import BaseModel
 
 from mqframe import (
     ClosedError,
+    ConsumerSettings,
     DatabaseOutcome,
     FixError,
     MessageError,
@@ -349,12 +351,53 @@ class TestRequests:
             assert (await reply.decode()) == "here"
         assert seen.all == ["tea?", "coffee?"]
 
-    async def test_a_request_that_is_not_what_the_handler_takes_fails_where_it_was_asked(
-        self, make, running, topic
-    ) -> None:
+    async def test_who_asks_hears_that_the_request_was_rejected(self, make, running, topic) -> None:
         broker = make()
 
         @broker.subscriber(topic)
+        async def handle(value: str, message: MqframeMessage) -> str:
+            if value == "tea?":
+                raise RejectMessage
+            await message.reject()
+            return "answered all the same"
+
+        async with running(broker):
+            with pytest.raises(RequestFailed, match="RequestRejected: its handler rejected it"):
+                await broker.request("tea?", topic, timeout=30)
+            reply = await broker.request("coffee?", topic, timeout=30)
+            assert await reply.decode() == "answered all the same"
+
+    @pytest.mark.parametrize("policy", [AckPolicy.NACK_ON_ERROR, AckPolicy.ACK])
+    async def test_who_only_looks_at_requests_tells_nobody_that_it_failed(
+        self, policy, make, running, topic, seen
+    ) -> None:
+        broker, watching = make(), make(consumer=ConsumerSettings(answers_requests=False))
+
+        @broker.subscriber(topic, group=f"answering-{topic}")
+        async def handle(value: str) -> str:
+            await looked.wait()
+            return "here"
+
+        looked = asyncio.Event()
+
+        @watching.subscriber(topic, group=f"watching-{topic}", ack_policy=policy, no_reply=True)
+        async def look(value: str) -> None:
+            seen(value)
+            looked.set()
+            raise RuntimeError("no")
+
+        async with running(broker), running(watching):
+            reply = await broker.request("tea?", topic, timeout=30)
+            assert await reply.decode() == "here"
+            assert seen.all[0] == "tea?"
+
+    @pytest.mark.parametrize("policy", [each for each in AckPolicy if each is not AckPolicy.MANUAL])
+    async def test_a_request_that_is_not_what_the_handler_takes_fails_where_it_was_asked(
+        self, policy, make, running, topic
+    ) -> None:
+        broker = make()
+
+        @broker.subscriber(topic, ack_policy=policy)
         async def price(order: Order) -> int:
             return order.cups
 

@@ -9,7 +9,9 @@ from faststream import AckPolicy
 from faststream.exceptions import IncorrectState
 from mqframe_faststream import MqframeBroker, MqframeRouter
 from mqframe_faststream.config import MqframeBrokerConfig, group_of, groups_of, topic_of
-from mqframe_faststream.options import SubscriberPlan
+from mqframe_faststream.consuming.options import SubscriberPlan
+
+from mqframe import MessageQueue
 
 
 def test_the_subscriber_s_group_wins_then_the_broker_s_then_one_of_the_topic() -> None:
@@ -17,6 +19,8 @@ def test_the_subscriber_s_group_wins_then_the_broker_s_then_one_of_the_topic() -
     assert group_of(SubscriberPlan(topic="orders", group="own"), broker) == "own"
     assert group_of(SubscriberPlan(topic="orders"), broker) == "billing"
     assert group_of(SubscriberPlan(topic="orders"), plain) == "faststream-orders"
+    assert group_of(SubscriberPlan(pattern="orders-{region}"), plain) == "faststream-orders-_region_"
+    assert group_of(SubscriberPlan(pattern="orders-{region}"), broker) == "billing"
 
 
 def test_prefixes_come_before_topics_and_groups_of_topics() -> None:
@@ -26,6 +30,11 @@ def test_prefixes_come_before_topics_and_groups_of_topics() -> None:
     broker.include_router(outer, prefix="c_")
     assert (subscriber.topic, subscriber.group) == ("c_a_b_orders", "faststream-c_a_b_orders")
     assert publisher.topic == "c_a_b_bills"
+    meant = inner.subscriber(pattern="orders-{region}")
+    assert (meant.topic, meant.group) == ("c_a_b_orders-{region}", "faststream-c_a_b_orders-_region_")
+    assert (meant.takes("c_a_b_orders-eu"), meant.takes("orders-eu")) == (True, False)
+    reader = inner.subscriber(queues={MessageQueue("orders", "broker-a", 1): 5})
+    assert reader.queues == {MessageQueue("c_a_b_orders", "broker-a", 1): 5}
     assert topic_of("orders", broker.config.broker_config) == "orders"
 
 

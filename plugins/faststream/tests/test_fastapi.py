@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from typing import Annotated
 
 import httpx
-from fastapi import Depends, FastAPI
+from fastapi import Depends, FastAPI, Path
 from mqframe_faststream import MqframeRouter as PlainRouter
 from mqframe_faststream import TestMqframeBroker
 from mqframe_faststream.fastapi import MqframeMessage, MqframeRouter
@@ -58,6 +58,23 @@ async def test_requests_publish_and_handlers_get_dependencies(server, topic, see
         assert (await web.get("/asyncapi")).status_code == 200
     assert seen.all == [(7, "corner", "paid"), "bill 7"]
     assert f"{topic}:Bill" in document["channels"]
+
+
+async def test_parts_of_topics_are_path_parameters() -> None:
+    router = MqframeRouter(consume_from="first")
+    got: list[object] = []
+
+    @router.subscriber(pattern="orders-{region}")
+    async def handle(order: Order, region: Annotated[str, Path()]) -> None:
+        got.append((region, order.number))
+
+    app = FastAPI()
+    app.include_router(router)
+    async with TestMqframeBroker(router.broker) as broker:
+        await broker.publish(Order(number=7), "orders-eu")
+    assert got == [("eu", 7)]
+    (subscriber,) = router.broker.subscribers
+    assert subscriber.subscription.consume_from is None
 
 
 async def test_plain_routers_are_taken_in_and_tests_need_no_server() -> None:

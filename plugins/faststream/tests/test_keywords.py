@@ -15,6 +15,8 @@ from mqframe import PluginError, SettingError
         ({"nameserver": "nowhere"}, SettingError, "not host:port"),
         ({"colour": "red"}, OptionError, "no option colour"),
         ({"group": "no group"}, OptionError, "may hold only"),
+        ({"pattern_seconds": 0}, OptionError, "pattern_seconds is 0 s"),
+        ({"consume_from": "middle"}, OptionError, "broker: consume_from is 'middle'"),
         ({"topic_queues": -1}, OptionError, "topic_queues is -1"),
         ({"send_hooks": ["no-such-hook"]}, PluginError, "no-such-hook"),
         ({"security": SASLScram256("user", "secret")}, OptionError, "SASLScram256"),

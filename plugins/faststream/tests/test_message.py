@@ -55,3 +55,13 @@ async def test_without_anybody_who_asks_answers_are_remembered_only() -> None:
     made = message()
     await made.nack()
     assert made.committed is not None
+
+
+async def test_what_is_rejected_and_not_answered_is_refused() -> None:
+    delivery = Delivery()
+    await delivery.nack(3)
+    assert not delivery.is_refused
+    await delivery.reject()
+    assert delivery.is_refused
+    delivery.answered = True
+    assert not delivery.is_refused

@@ -50,6 +50,16 @@ def test_no_name_of_the_system_is_a_header() -> None:
     assert made.headers == {}
 
 
+async def test_parts_of_the_topic_s_name_are_the_path() -> None:
+    def path(topic):
+        return {"part": topic.upper()}
+
+    parser = MqframeParser(path=path)
+    assert (await parser.parse_message(received())).path == {"part": "T"}
+    assert (await parser.parse_batch((received(), received()))).path == {"part": "T"}
+    assert (await MqframeParser().parse_message(received())).path == {}
+
+
 def test_the_correlation_id_is_the_sender_s_else_the_message_s() -> None:
     assert parsed(received(correlation_id="c-1")).correlation_id == "c-1"
     assert parsed(received()).correlation_id == "U1"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 from faststream import FastStream
 from faststream.specification import AsyncAPI
@@ -11,6 +13,8 @@ from faststream.specification.schema.bindings import mqtt
 from mqframe_faststream import MqframeBroker, MqframeRouter
 from mqframe_faststream.specification import teach
 from pydantic import BaseModel
+
+from mqframe import MessageQueue
 
 
 class Order(BaseModel):
@@ -77,6 +81,32 @@ def test_version_3_has_servers_channels_and_operations(broker) -> None:
     assert made["components"]["schemas"]["Order"]["properties"] == {
         "number": {"title": "Number", "type": "integer"}
     }
+
+
+def test_where_groups_begin_patterns_and_queues_are_there() -> None:
+    broker = MqframeBroker("a:1", group="g", consume_from="first")
+    router = MqframeRouter(prefix="shop-")
+    queues = [MessageQueue("orders", "broker-a", number) for number in (0, 3)]
+
+    @router.subscriber(pattern="orders-{region}", consume_from=datetime(2026, 1, 1, tzinfo=UTC))
+    async def meant(order: Order) -> None: ...
+
+    @router.subscriber(queues=queues, group="own")
+    async def read(order: Order) -> None: ...
+
+    broker.include_router(router)
+    made = document(broker)
+    channels = {name: (each["address"], each["bindings"]) for name, each in made["channels"].items()}
+    assert channels == {
+        "shop-orders-{region}:Meant": (
+            "shop-orders-{region}",
+            {"x-rocketmq": {"topicPattern": "shop-orders-{region}"}},
+        ),
+        "shop-orders:Read": ("shop-orders", {"x-rocketmq": {"topic": "shop-orders"}}),
+    }
+    operations = [each["bindings"]["x-rocketmq"] for each in made["operations"].values()]
+    own = {each["consumerGroup"]: (each["consumeFrom"], each.get("queues")) for each in operations}
+    assert own == {"g": ("2026-01-01T00:00:00+00:00", None), "own": ("first", ["broker-a/0", "broker-a/3"])}
 
 
 def test_version_2_has_them_too(broker) -> None:

@@ -8,7 +8,8 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 
 import pytest
-from faststream.exceptions import SubscriberNotFound
+from faststream import Path
+from faststream.exceptions import RejectMessage, SubscriberNotFound
 from mqframe_faststream import (
     MqframeBroker,
     MqframeMessage,
@@ -19,7 +20,7 @@ from mqframe_faststream import (
 )
 from pydantic import ValidationError
 
-from mqframe import MessageError
+from mqframe import MessageError, MessageQueue, RequestFailed
 
 
 @asynccontextmanager
@@ -141,6 +142,76 @@ async def test_requests_are_answered() -> None:
             "1",
             "c",
         )
+
+
+async def test_rejected_requests_fail_as_they_would() -> None:
+    broker = MqframeBroker()
+
+    @broker.subscriber("tea")
+    async def handle(value: str, message: MqframeMessage) -> str:
+        if value == "tea?":
+            raise RejectMessage
+        await message.reject()
+        return "answered all the same"
+
+    async with in_memory(broker):
+        with pytest.raises(RequestFailed, match="its handler rejected it"):
+            await broker.request("tea?", "tea", timeout=5)
+        reply = await broker.request("coffee?", "tea", timeout=5)
+        assert await reply.decode() == "answered all the same"
+
+
+async def test_patterns_choose_topics_and_who_names_one_has_it() -> None:
+    broker = MqframeBroker(group="g")
+    got: list[object] = []
+
+    @broker.subscriber(pattern="orders-{region}")
+    async def meant(value: int, region: str = Path()) -> str:
+        got.append((region, value))
+        return region
+
+    @broker.subscriber("orders-us")
+    async def named(value: int) -> None:
+        got.append(("named", value))
+
+    @broker.subscriber(pattern="{all}s-*")
+    async def less(value: int) -> None:
+        got.append(("less", value))
+
+    @broker.subscriber(pattern="*-us", group="other")
+    async def other(value: int) -> None:
+        got.append(("other", value))
+
+    publisher = broker.publisher("orders-asia")
+    async with in_memory(broker):
+        await broker.publish(1, "orders-eu")
+        await broker.publish(2, "orders-us")
+        await broker.publish(3, "bills-eu")
+        assert await (await broker.request(4, "orders-eu")).decode() == "eu"
+        await publisher.publish(5)
+        publisher.mock.assert_called_once_with(5)
+    assert got == [("eu", 1), ("named", 2), ("other", 2), ("less", 3), ("eu", 4), ("asia", 5)]
+
+
+async def test_named_queues_get_what_is_sent_to_them() -> None:
+    broker = MqframeBroker()
+    queues = [MessageQueue("orders", "broker-a", number) for number in range(2)]
+    got: list[object] = []
+
+    @broker.subscriber(queues={queues[0]: 17})
+    async def first(value: int, message: MqframeMessage) -> int:
+        raw = message.messages[0]
+        got.append((value, raw.broker_name, raw.queue_id))
+        return value
+
+    async with in_memory(broker):
+        sent = await broker.publish(1, "orders", queue=queues[0])
+        await broker.publish(2, "orders", queue=queues[1])
+        await broker.publish(3, "orders")
+        await broker.publish_batch(4, topic="orders", queue=queues[1])
+        assert await (await broker.request(5, "orders", queue=queues[0])).decode() == 5
+    assert sent.queue == queues[0]
+    assert got == [(1, "broker-a", 0), (3, "memory", 0), (5, "broker-a", 0)]
 
 
 async def test_publishers_record_what_they_publish() -> None:

@@ -27,6 +27,7 @@ from mqframe import (
 )
 from mqframe_faststream.config import MqframeBrokerConfig
 from mqframe_faststream.connection import Connection
+from mqframe_faststream.consuming.options import ConsumeFrom, checked_beginning
 from mqframe_faststream.errors import NotingSerializer
 from mqframe_faststream.keywords import ConnectionKeywords, addresses_of, options_of
 from mqframe_faststream.logs import logger_state
@@ -63,6 +64,8 @@ class MqframeBroker(MqframeRegistrator, BrokerUsecase[Any, Connection, MqframeBr
         nameserver: "host:port;host:port", or several such texts; by default what the variable NAMESRV_ADDR
             holds, else 127.0.0.1:9876.
         group: the consumer group of subscribers that name none; also the producer group.
+        consume_from: where new groups begin whose subscribers do not say: "last", "first", a datetime, or ms
+            since 1970.
         ack_policy: of subscribers that name none.
         graceful_timeout: how long a stop waits for running handlers, s; `None`: as long as they take.
         security: `SASLPlaintext` for access key and secret key, `BaseSecurity` for TLS.
@@ -77,6 +80,7 @@ class MqframeBroker(MqframeRegistrator, BrokerUsecase[Any, Connection, MqframeBr
         nameserver: str | Iterable[str] = "",
         *,
         group: str = "",
+        consume_from: ConsumeFrom = "last",
         graceful_timeout: float | None = 15.0,
         decoder: CustomCallable | None = None,
         parser: CustomCallable | None = None,
@@ -103,11 +107,11 @@ class MqframeBroker(MqframeRegistrator, BrokerUsecase[Any, Connection, MqframeBr
     ) -> None:
         addresses = addresses_of(nameserver, connection.get("client"))
         self._options = options_of(addresses, group, security, connection)
-        shown = specification_url or [f"{protocol}://{address}" for address in addresses]
         super().__init__(
             routers=routers,
             config=MqframeBrokerConfig(
                 group=group,
+                consume_from=checked_beginning(consume_from, "broker"),
                 producer=MqframeProducer(parser, decoder),
                 broker_middlewares=middlewares,
                 broker_parser=parser,
@@ -124,7 +128,7 @@ class MqframeBroker(MqframeRegistrator, BrokerUsecase[Any, Connection, MqframeBr
             ),
             specification=BrokerSpec(
                 description=description,
-                url=[shown] if isinstance(shown, str) else list(shown),
+                url=_urls(specification_url, protocol, addresses),
                 protocol=protocol,
                 protocol_version=protocol_version,
                 tags=tags,
@@ -329,6 +333,12 @@ class MqframeBroker(MqframeRegistrator, BrokerUsecase[Any, Connection, MqframeBr
             chain = partial(make(None, context=self.context).publish_scope, chain)
         result: T = await chain(command)
         return result
+
+
+def _urls(shown: str | Iterable[str] | None, protocol: str, addresses: Iterable[str]) -> list[str]:
+    if isinstance(shown, str):
+        return [shown]
+    return list(shown or [f"{protocol}://{address}" for address in addresses])
 
 
 def _injection(

@@ -20,8 +20,9 @@ from faststream.exceptions import IncorrectState
 from faststream.middlewares import AckPolicy
 
 from mqframe_faststream.connection import Connection
-from mqframe_faststream.groups import Groups
-from mqframe_faststream.options import GROUP_PREFIX, SubscriberPlan
+from mqframe_faststream.consuming.groups import Groups
+from mqframe_faststream.consuming.options import GROUP_PREFIX, ConsumeFrom, SubscriberPlan
+from mqframe_faststream.consuming.patterns import topic_pattern
 from mqframe_faststream.producer import MqframeProducer
 from mqframe_faststream.response import NO_PLAN, SendPlan
 
@@ -47,9 +48,13 @@ def _driver_annotations() -> UnderlyingDriverAnnotations:
 
 @dataclass(kw_only=True)
 class MqframeBrokerConfig(BrokerConfig):
-    """Of a broker, or of a router, which has no connection. `group`: of subscribers that name none."""
+    """Of a broker, or of a router, which has no connection.
+
+    `group`: of subscribers that name none; `consume_from`: where groups begin whose subscribers do not say.
+    """
 
     group: str = ""
+    consume_from: ConsumeFrom = "last"
     groups: Groups | None = None
     default_driver_annotations: UnderlyingDriverAnnotations = field(default_factory=_driver_annotations)
 
@@ -125,6 +130,9 @@ def topic_of(topic: str, config: BrokerConfig) -> str:
 
 
 def group_of(subscription: SubscriberPlan, config: BrokerConfig) -> str:
-    """The consumer group: the subscriber's, else the broker's, else one of the topic's own."""
+    """The consumer group: the subscriber's, else the broker's, else one of the topic's or pattern's own."""
     own = subscription.group or getattr(config, "group", "")
-    return str(own or f"{GROUP_PREFIX}{topic_of(subscription.topic, config)}")
+    if own:
+        return str(own)
+    name = topic_of(subscription.name, config)
+    return f"{GROUP_PREFIX}{topic_pattern(name).as_name if subscription.pattern else name}"

@@ -10,6 +10,7 @@ import attrs
 from mqframe import (
     AnswerError,
     AsyncAdmin,
+    AsyncPuller,
     AsyncTransactionProducer,
     ClientInstance,
     ClientSettings,
@@ -25,10 +26,10 @@ from mqframe import (
     TransactionListener,
 )
 from mqframe.core.cluster.client_bodies import HeartbeatData
-from mqframe.core.cluster.route_bodies import ClusterInfo
+from mqframe.core.cluster.route_bodies import ClusterInfo, TopicList
 from mqframe.core.messages.names import is_system_topic
 from mqframe.core.requests.consumers import HeartBeat
-from mqframe.core.requests.nameserver import GetBrokerClusterInfo
+from mqframe.core.requests.nameserver import GetAllTopicList, GetBrokerClusterInfo
 from mqframe.core.wire import loose_json
 from mqframe.log import get_logger
 
@@ -37,6 +38,8 @@ log = get_logger("faststream")
 ROUTE_SECONDS = 5.0
 """How long name servers may take to know a topic that was just made."""
 ROUTE_STEP_SECONDS = 0.05
+PATTERN_SECONDS = 30.0
+"""How often topics are looked for that patterns mean, unless told; routes are asked for as often."""
 
 
 @attrs.frozen(kw_only=True)
@@ -44,7 +47,8 @@ class ConnectionOptions:
     """How a broker connects, all of it checked.
 
     `producer_group`: also the group that answers for transactions; `topic_queues`: queues of topics that
-    subscribers find missing, 0 to make none.
+    subscribers find missing, 0 to make none; `pattern_seconds`: how often topics are looked for that patterns
+    mean, s.
     """
 
     producer_group: str
@@ -58,6 +62,7 @@ class ConnectionOptions:
     listener: TransactionListener | None = None
     plugins: PluginManager = attrs.field(factory=PluginManager)
     topic_queues: int = 4
+    pattern_seconds: float = PATTERN_SECONDS
 
 
 class Connection:
@@ -105,6 +110,30 @@ class Connection:
                 else:
                     return True
         return False
+
+    async def topics(self) -> list[str]:
+        """The topics that name servers know but those of the system, sorted.
+
+        Raises `RouteError` when none answers, `AnswerError` when one refuses.
+        """
+        answer = await self.instance.call_nameserver(GetAllTopicList())
+        known = loose_json.decode(memoryview(answer.body), TopicList).topic_list
+        return sorted(topic for topic in known if not is_system_topic(topic))
+
+    async def begin_with_all(self, group: str, topic: str) -> None:
+        """Have `group` begin at the first message of `topic` where it has no offset there.
+
+        A failure is logged: the group begins as its consumer says then.
+        """
+        puller = AsyncPuller(group, instance=self.instance)
+        try:
+            for queue in await puller.queues(topic):
+                if await puller.committed(queue) is None:
+                    first = await puller.min_offset(queue)
+                    await puller.pull(queue, first, 1)  # brokers know a group that has pulled
+                    await puller.commit(queue, first)
+        except MqframeError as problem:
+            log.warning("a new topic is read from its end on", topic=topic, group=group, reason=str(problem))
 
     async def need_topics(self, topics: Sequence[str]) -> None:
         """Make those of `topics` that do not exist, where that is wanted.

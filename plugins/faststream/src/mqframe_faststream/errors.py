@@ -9,7 +9,7 @@ from fast_depends.exceptions import ValidationError
 from fast_depends.library.serializer import OptionItem, Serializer, SerializerProto
 from faststream.exceptions import SetupError
 
-from mqframe import DecodeError, FixError, ReceivedMessage, RequestTimeout
+from mqframe import DecodeError, FixError, GiveUpError, ReceivedMessage, RequestTimeout
 
 _last: ContextVar[Exception | None] = ContextVar("the last error about arguments", default=None)
 
@@ -78,6 +78,14 @@ class _Noting(Serializer):
 
     def response(self, value: Any) -> Any:
         return self._inner.response(value)
+
+
+class RequestRejected(GiveUpError):
+    """The handler of a request made a dead letter of it: no reply will come. Who asked is told so."""
+
+
+REJECTED = "its handler rejected it"
+"""What is said of such a request."""
 
 
 class OptionError(FixError, SetupError):

@@ -59,7 +59,7 @@ class MqframeRouter(StreamRouter[Any]):
 
     def subscriber(  # type: ignore[override]
         self,
-        topic: str,
+        topic: str = "",
         *,
         dependencies: Iterable[params.Depends] = (),
         response_model: Any = NO_MODEL,
@@ -71,7 +71,7 @@ class MqframeRouter(StreamRouter[Any]):
         response_model_exclude_none: bool = False,
         **options: Unpack[SubscriberOptions],
     ) -> MqframeSubscriber:
-        """Decorator: call the function with the messages of `topic`.
+        """Decorator: call the function with the messages of `topic`, or of another source.
 
         `options` as of `MqframeBroker.subscriber`, the others as of FastAPI's routes.
         """

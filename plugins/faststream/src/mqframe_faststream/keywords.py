@@ -19,7 +19,7 @@ from mqframe import (
 )
 from mqframe.core.cluster.name_servers import parse_addresses
 from mqframe.core.messages.names import check_group
-from mqframe_faststream.connection import ConnectionOptions
+from mqframe_faststream.connection import PATTERN_SECONDS, ConnectionOptions
 from mqframe_faststream.errors import OptionError
 from mqframe_faststream.security import secured
 
@@ -36,7 +36,8 @@ class ConnectionKeywords(TypedDict, total=False):
     `client`, `producer`, `consumer`, `net`: settings of mqframe; `send_hooks`, `consume_hooks`, `rpc_hooks`:
     names, classes or objects; `plugins`: the plugin manager; `transaction_listener`: says how transactions
     ended, as `mqframe.DatabaseOutcome` does; `topic_queues`: queues of topics that subscribers find missing,
-    4 by default, 0 to make none.
+    4 by default, 0 to make none; `pattern_seconds`: how often name servers are asked for topics that patterns
+    of subscribers mean, s (30).
     """
 
     client: ClientSettings | None
@@ -49,6 +50,7 @@ class ConnectionKeywords(TypedDict, total=False):
     plugins: PluginManager | None
     transaction_listener: TransactionListener | None
     topic_queues: int
+    pattern_seconds: float
 
 
 def addresses_of(nameserver: str | Iterable[str], client: ClientSettings | None) -> tuple[str, ...]:
@@ -71,6 +73,9 @@ def options_of(
     queues = given.get("topic_queues", 4)
     if not 0 <= queues <= 65_536:
         raise OptionError(f"topic_queues is {queues}; 0 to 65536 are allowed")
+    seconds = given.get("pattern_seconds", PATTERN_SECONDS)
+    if not seconds > 0:
+        raise OptionError(f"pattern_seconds is {seconds} s; it must be more than 0")
     try:
         check_group(group or PRODUCER_GROUP)
     except FixError as problem:
@@ -88,4 +93,5 @@ def options_of(
         listener=given.get("transaction_listener"),
         plugins=plugins,
         topic_queues=queues,
+        pattern_seconds=seconds,
     )

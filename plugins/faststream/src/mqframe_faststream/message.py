@@ -35,16 +35,17 @@ class Delivery:
     """What is to be answered for the messages of one call of a listener.
 
     `verdict`: `None` until somebody decided; `delay_level`: of messages that failed; `problem`: their bodies
-    cannot be unpacked; `failure`: what the handler of a request raised.
+    cannot be unpacked; `failure`: what the handler of a request raised; `answered`: its result is on its way.
     """
 
-    __slots__ = ("_decided", "delay_level", "failure", "problem", "verdict")
+    __slots__ = ("_decided", "answered", "delay_level", "failure", "problem", "verdict")
 
     def __init__(self) -> None:
         self.verdict: ConsumeResult | None = None
         self.delay_level = 0
         self.problem: Exception | None = None
         self.failure: Exception | None = None
+        self.answered = False
         self._decided: asyncio.Future[None] | None = None
 
     async def ack(self) -> None:
@@ -60,6 +61,12 @@ class Delivery:
         """It is a dead letter."""
         self.delay_level = DEAD_LEVEL
         self._decide(ConsumeResult.RECONSUME_LATER)
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether somebody made dead letters of them, and the handler gave no answer."""
+        rejected = self.verdict is ConsumeResult.RECONSUME_LATER and self.delay_level == DEAD_LEVEL
+        return rejected and not self.answered
 
     async def decided(self) -> None:
         """Wait until somebody has decided, or `give_up` was called."""

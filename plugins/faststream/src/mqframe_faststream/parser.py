@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from typing import Any, NamedTuple
 
 from faststream.message import StreamMessage, decode_message
@@ -30,10 +30,18 @@ class _Part(NamedTuple):
 
 
 class MqframeParser:
-    """Makes messages for handlers. `deliveries`: where to settle what is consumed now, by its identity."""
+    """Makes messages for handlers.
 
-    def __init__(self, deliveries: Mapping[int, Delivery] | None = None) -> None:
+    `deliveries`: where to settle what is consumed now, by its identity; `path`: the named parts of a topic.
+    """
+
+    def __init__(
+        self,
+        deliveries: Mapping[int, Delivery] | None = None,
+        path: Callable[[str], dict[str, Any]] = lambda topic: {},
+    ) -> None:
         self._deliveries = {} if deliveries is None else deliveries
+        self._path = path
 
     async def parse_message(self, message: ReceivedMessage) -> MqframeMessage:
         """One message. Raises `BodyUnreadable`, also to the listener whose message it is."""
@@ -47,6 +55,7 @@ class MqframeParser:
             content_type=headers.get(CONTENT_TYPE),
             correlation_id=headers.get(CORRELATION) or message.message_id,
             message_id=message.message_id,
+            path=self._path(message.topic),
         )
         parsed.settlement = delivery
         return parsed
@@ -66,6 +75,7 @@ class MqframeParser:
             content_type=headers.get(CONTENT_TYPE),
             correlation_id=headers.get(CORRELATION) or first.message_id,
             message_id=first.message_id,
+            path=self._path(first.topic),
         )
         parsed.settlement = delivery
         return parsed

@@ -20,8 +20,16 @@ from mqframe_faststream.config import (
     MqframeSubscriberConfig,
     MqframeSubscriberSpecificationConfig,
 )
+from mqframe_faststream.consuming.options import (
+    GroupOptions,
+    Queues,
+    SubscriberPlan,
+    Tags,
+    expression_of,
+    records,
+    source,
+)
 from mqframe_faststream.errors import OptionError
-from mqframe_faststream.options import ConsumeFrom, SubscriberPlan, Tags, expression_of, records
 from mqframe_faststream.publisher import MqframePublisher
 from mqframe_faststream.response import SendOptions, plan_of
 from mqframe_faststream.specification import MqframePublisherSpecification, MqframeSubscriberSpecification
@@ -38,21 +46,16 @@ class MqframeRegistrator(Registrator[Any, MqframeBrokerConfig]):
 
     def subscriber(  # type: ignore[override]
         self,
-        topic: str,
+        topic: str = "",
         *,
+        pattern: str = "",
+        queues: Queues | None = None,
         group: str = "",
         tags: Tags | None = None,
         sql: str | Sql | None = None,
-        ordered: bool = False,
-        broadcasting: bool = False,
-        mode: str = "pull",
-        mode_options: object = None,
-        consume_from: ConsumeFrom = "last",
         batch: bool = False,
         max_records: int | None = None,
         max_workers: int = 1,
-        max_reconsume_times: int | None = None,
-        consume_timeout: float | None = None,
         ack_policy: AckPolicy = EMPTY,
         no_reply: bool = False,
         dependencies: Sequence[Dependant] = (),
@@ -63,34 +66,34 @@ class MqframeRegistrator(Registrator[Any, MqframeBrokerConfig]):
         title: str | None = None,
         description: str | None = None,
         include_in_schema: bool = True,
+        **of_group: Unpack[GroupOptions],
     ) -> MqframeSubscriber:
-        """Decorator: call the function with the messages of `topic`.
+        """Decorator: call the function with the messages of `topic`, or of another source.
 
-        `group`: the consumer group, by default the broker's, else one named after the topic. `tags`, `sql`:
-        what to choose, "paid || refunded" or a list of tags, or an expression over properties. `ordered`:
-        messages of a queue come one after the other; what fails is tried again in its place. `broadcasting`:
-        every member gets every message; what fails is dropped. `mode`, `mode_options`: as of `PushConsumer`.
-        `consume_from`: where a new group begins: "last", "first", a datetime, or ms since 1970. `batch`,
-        `max_records`: call it with lists of so many (32). `max_workers`: calls at once.
-        `max_reconsume_times`: a message that failed so often is a dead letter (unset and 0: as often as its
-        group says; in order: 0 at once, unset never). `consume_timeout`: a call that takes so long has
-        failed, s (900). `ack_policy`: what becomes of messages whose handler raises; they come again, unless
-        it is given. All others are as of FastStream's brokers. Raises `OptionError` for what makes no sense.
+        `pattern`: all topics that it means, those too that come later: "orders-{region}"; `Path()` gives the
+        part. `queues`: these queues of one topic, which nobody shares, each from where its group is, or from
+        the offset that it is given with. `group`: the consumer group, by default the broker's, else one named
+        after the topic. `tags`, `sql`: what to choose, "paid || refunded" or a list of tags, or an expression
+        over properties. `batch`, `max_records`: call it with lists of so many (32). `max_workers`: calls at
+        once. `ack_policy`: what becomes of messages whose handler raises; they come again unless it is given.
+
+        `ordered`: messages of a queue come one after the other; what fails is tried again in its place.
+        `broadcasting`: every member gets every message; what fails is dropped. `mode`, `mode_options`: as of
+        `PushConsumer`. `consume_from`: where a new group begins: "last", "first", a datetime, or ms since
+        1970; by default as the broker says. `max_reconsume_times`: a message that failed so often is a dead
+        letter (unset and 0: as often as its group says; in order: 0 at once, unset never). `consume_timeout`:
+        a call that takes so long has failed, s (900).
+
+        All others are as of FastStream's brokers. Raises `OptionError` for what makes no sense.
         """
         wanted = SubscriberPlan(
-            topic=topic,
+            **source(topic, pattern, queues),
             group=group,
-            expression=expression_of(tags, sql, topic),
-            ordered=ordered,
-            broadcasting=broadcasting,
-            mode=mode,
-            mode_options=mode_options,
-            consume_from=consume_from,
+            expression=expression_of(tags, sql, topic or pattern),
             batch=batch,
-            max_records=records(batch, max_records, topic),
+            max_records=records(batch, max_records, topic or pattern),
             max_workers=max_workers,
-            max_reconsume_times=max_reconsume_times,
-            consume_timeout=consume_timeout,
+            **of_group,
         )
         made = self._make_subscriber(wanted, ack_policy, no_reply, (title, description, include_in_schema))
         super().subscriber(made, persistent=persistent)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from faststream._internal.broker.router import ArgsContainer, BrokerRouter, SubscriberRoute
 from faststream._internal.constants import EMPTY
@@ -11,7 +11,7 @@ from faststream.middlewares import AckPolicy
 
 from mqframe import Sql
 from mqframe_faststream.config import MqframeBrokerConfig
-from mqframe_faststream.options import ConsumeFrom, Tags
+from mqframe_faststream.consuming.options import GroupOptions, Queues, Tags
 from mqframe_faststream.registrator import MqframeRegistrator
 from mqframe_faststream.response import SendOptions
 
@@ -22,22 +22,17 @@ if TYPE_CHECKING:
     from faststream._internal.types import BrokerMiddleware, CustomCallable
 
 
-class SubscriberOptions(TypedDict, total=False):
+class SubscriberOptions(GroupOptions, total=False):
     """The options of `MqframeBroker.subscriber`, which says what they mean."""
 
+    pattern: str
+    queues: Queues | None
     group: str
     tags: Tags | None
     sql: str | Sql | None
-    ordered: bool
-    broadcasting: bool
-    mode: str
-    mode_options: object
-    consume_from: ConsumeFrom
     batch: bool
     max_records: int | None
     max_workers: int
-    max_reconsume_times: int | None
-    consume_timeout: float | None
     ack_policy: AckPolicy
     no_reply: bool
     parser: CustomCallable | None
@@ -75,7 +70,7 @@ class MqframeRoute(SubscriberRoute):
     def __init__(
         self,
         call: Callable[..., Any],
-        topic: str,
+        topic: str = "",
         *,
         publishers: Iterable[MqframePublisher] = (),
         dependencies: Sequence[Dependant] = (),

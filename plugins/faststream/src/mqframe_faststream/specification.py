@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from faststream._internal.endpoint.publisher import PublisherSpecification
@@ -25,7 +26,7 @@ from mqframe_faststream.config import (
     group_of,
     topic_of,
 )
-from mqframe_faststream.options import SubscriberPlan
+from mqframe_faststream.consuming.options import SubscriberPlan
 from mqframe_faststream.response import SendPlan
 
 EXTENSION = "x-rocketmq"
@@ -53,17 +54,17 @@ class MqframeSubscriberSpecification(
 
     @property
     def topic(self) -> str:
-        """The topic, with the prefixes of its routers."""
-        return topic_of(self.config.subscription.topic, self._outer_config)
+        """The topic or the text of the pattern, with the prefixes of its routers."""
+        return topic_of(self.config.subscription.name, self._outer_config)
 
     @property
     def channel_labels(self) -> list[str]:
-        """The topic."""
+        """The topic or the pattern."""
         return [self.topic]
 
     def get_schema(self) -> dict[str, SubscriberSpec]:
         """The channel, by its name."""
-        wanted = self.config.subscription
+        wanted = self.config.subscription.beginning(self._outer_config.consume_from)
         message = Message(title=f"{self.name}:Message", payload=resolve_payloads(self.get_payloads()))
         return {
             self.name: SubscriberSpec(
@@ -75,7 +76,9 @@ class MqframeSubscriberSpecification(
                         rocketmq=consumed(wanted, group_of(wanted, self._outer_config))
                     ),
                 ),
-                bindings=RocketmqChannelBinding(rocketmq={"topic": self.topic}),
+                bindings=RocketmqChannelBinding(
+                    rocketmq={"topicPattern" if wanted.pattern else "topic": self.topic}
+                ),
             )
         }
 
@@ -120,8 +123,13 @@ def consumed(wanted: SubscriberPlan, group: str) -> dict[str, Any]:
         binding["tags"] = [tag.strip() for tag in wanted.expression.split("||")]
     binding["messageModel"] = "BROADCASTING" if wanted.broadcasting else "CLUSTERING"
     binding["ordered"] = wanted.ordered
+    begin = wanted.consume_from
+    if begin != "last":
+        binding["consumeFrom"] = begin.isoformat() if isinstance(begin, datetime) else begin
     if wanted.batch:
         binding["maxRecords"] = wanted.max_records
+    if wanted.queues is not None:
+        binding["queues"] = [f"{queue.broker_name}/{queue.queue_id}" for queue in wanted.queues]
     return binding
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
 from faststream._internal.endpoint.publisher import PublisherProto
@@ -19,15 +20,17 @@ from mqframe import (
     ConsumeResult,
     DecodeError,
     ListenerContext,
+    MessageQueue,
     PoppedMessage,
     ReceivedMessage,
 )
 from mqframe.core.messages.log_fields import log_fields
 from mqframe.core.sending.request_reply import is_request
 from mqframe_faststream.config import MqframeBrokerConfig, group_of, groups_of, topic_of
-from mqframe_faststream.errors import OptionError, is_of_arguments, undecodable
+from mqframe_faststream.consuming.options import SubscriberPlan, check_policy
+from mqframe_faststream.consuming.patterns import TopicPattern, topic_pattern
+from mqframe_faststream.errors import REJECTED, OptionError, RequestRejected, is_of_arguments, undecodable
 from mqframe_faststream.message import Delivery, MqframeMessage, PoppedSettlement, RawMessage
-from mqframe_faststream.options import SubscriberPlan, check_policy
 from mqframe_faststream.parser import MqframeParser, reply_address
 from mqframe_faststream.publisher import ReplyPublisher
 
@@ -45,7 +48,10 @@ ASK_SECONDS = 60.0
 
 
 class MqframeSubscriber(SubscriberUsecase[Any]):
-    """A subscriber of one topic. Made by `MqframeBroker.subscriber`, which says what the options mean."""
+    """A subscriber of a topic, of queues, or of topics by a pattern.
+
+    Made by `MqframeBroker.subscriber`, which says what the options mean.
+    """
 
     _outer_config: MqframeBrokerConfig
 
@@ -57,7 +63,7 @@ class MqframeSubscriber(SubscriberUsecase[Any]):
     ) -> None:
         self.subscription: SubscriberPlan = config.subscription
         self._deliveries: dict[int, Delivery] = {}
-        parser = MqframeParser(self._deliveries)
+        parser = MqframeParser(self._deliveries, self._path)
         config.parser = parser.parse_batch if self.subscription.batch else parser.parse_message
         config.decoder = parser.decode_batch if self.subscription.batch else parser.decode_message
         super().__init__(config, cast("Any", specification), calls)
@@ -70,8 +76,24 @@ class MqframeSubscriber(SubscriberUsecase[Any]):
 
     @property
     def topic(self) -> str:
-        """The topic, with the prefixes of its routers."""
-        return topic_of(self.subscription.topic, self._outer_config)
+        """The topic or the text of the pattern, with the prefixes of its routers."""
+        return topic_of(self.subscription.name, self._outer_config)
+
+    @property
+    def pattern(self) -> TopicPattern | None:
+        """Which topics are meant, if it is not one that is named."""
+        return topic_pattern(self.topic) if self.subscription.pattern else None
+
+    @property
+    def queues(self) -> dict[MessageQueue, int | None]:
+        """The queues that are read, each with the offset where it is to begin; none where groups share."""
+        named = self.subscription.queues or {}
+        return {queue._replace(topic=self.topic): offset for queue, offset in named.items()}
+
+    def takes(self, topic: str) -> bool:
+        """Whether messages of `topic` are for it."""
+        pattern = self.pattern
+        return topic == self.topic if pattern is None else pattern.match(topic) is not None
 
     @property
     def group(self) -> str:
@@ -82,7 +104,7 @@ class MqframeSubscriber(SubscriberUsecase[Any]):
         """As of FastStream. Raises `OptionError` for what wraps handlers of mqframe's own consumers."""
         if kind := getattr(func, "__mqframe_wraps__", ""):
             raise OptionError(
-                f"subscriber of {self.subscription.topic!r}: {func.__qualname__} is wrapped by a {kind} of"
+                f"subscriber of {self.subscription.name!r}: {func.__qualname__} is wrapped by a {kind} of"
                 " mqframe's own consumers, which FastStream cannot call; take `message: MqframeMessage` and"
                 " write `async with once.processing(message.raw_message) as work:` in the handler"
             )
@@ -94,6 +116,7 @@ class MqframeSubscriber(SubscriberUsecase[Any]):
 
     async def start(self) -> None:
         """Join the group. Raises `OptionError` when it does not go with the others of it, `RouteError`."""
+        self.subscription = self.subscription.beginning(self._outer_config.consume_from)
         await super().start()
         # From here on messages may come.
         self._post_start()
@@ -159,6 +182,15 @@ class MqframeSubscriber(SubscriberUsecase[Any]):
                 self._failed(msg, problem)
             raise
 
+    @contextmanager
+    def delivering(self, raw: RawMessage) -> Iterator[Delivery]:
+        """While `raw` is processed: where it is decided what becomes of it."""
+        delivery = self._deliveries[id(raw)] = Delivery()
+        try:
+            yield delivery
+        finally:
+            del self._deliveries[id(raw)]
+
     def _failed(self, msg: RawMessage, problem: Exception) -> None:
         delivery = self._deliveries.get(id(msg))
         if delivery is not None:
@@ -171,26 +203,37 @@ class MqframeSubscriber(SubscriberUsecase[Any]):
 
     async def _handle(self, messages: Sequence[ReceivedMessage], context: ListenerContext) -> ConsumeResult:
         raw: RawMessage = tuple(messages) if self.subscription.batch else messages[0]
-        delivery = self._deliveries[id(raw)] = Delivery()
         task = asyncio.current_task()
         assert task is not None
         self._at_work.add(task)
         try:
-            done = await self.consume(raw)
-            if self._waits and delivery.verdict is None and done is not None and self.running:
-                await delivery.decided()
+            with self.delivering(raw) as delivery:
+                done = await self.consume(raw)
+                if self._waits and delivery.verdict is None and done is not None and self.running:
+                    await delivery.decided()
         finally:
             self._at_work.discard(task)
-            del self._deliveries[id(raw)]
         if delivery.problem is not None and delivery.verdict is not ConsumeResult.SUCCESS:
             raise delivery.problem
         context.delay_level_when_next_consume = delivery.delay_level
-        if delivery.failure is not None:
-            if delivery.verdict is not ConsumeResult.SUCCESS:
-                raise delivery.failure  # the consumer tells who waits for the reply
-            producer = cast("MqframeProducer", self._outer_config.producer)
-            await producer.fail(messages, delivery.failure)
+        if delivery.failure is not None and delivery.verdict is not ConsumeResult.SUCCESS:
+            raise delivery.failure  # the consumer tells who waits for the reply
+        told = delivery.failure or delivery.problem
+        if told is None and delivery.is_refused:
+            told = RequestRejected(REJECTED)
+        if told is not None:
+            await self.tell(messages, told)
         return delivery.verdict or ConsumeResult.RECONSUME_LATER
+
+    async def tell(self, messages: Sequence[ReceivedMessage], problem: Exception) -> None:
+        """Tell who waits for replies to those of `messages` that are requests that there will be none."""
+        answers = groups_of(self._outer_config).connection.options.consumer.answers_requests
+        if answers and not self.subscription.broadcasting:
+            await cast("MqframeProducer", self._outer_config.producer).fail(messages, problem)
+
+    def _path(self, topic: str) -> dict[str, Any]:
+        pattern = self.pattern
+        return {} if pattern is None else dict(pattern.match(topic) or {})
 
     # Asking for messages
 
@@ -223,8 +266,9 @@ class MqframeSubscriber(SubscriberUsecase[Any]):
     @property
     def _popped_from(self) -> str | None:
         """Where the group begins, if its messages can be asked for one by one."""
-        begin = self.subscription.consume_from
-        return begin if isinstance(begin, str) and not self.subscription.broadcasting else None
+        wanted, begin = self.subscription, self.subscription.consume_from
+        whole = not (wanted.broadcasting or wanted.pattern or wanted.queues)
+        return begin if isinstance(begin, str) and whole else None
 
     async def _popping(self) -> AsyncSimpleConsumer:
         assert not self.calls, "You can't use `get_one` method if subscriber has registered handlers."
@@ -233,7 +277,7 @@ class MqframeSubscriber(SubscriberUsecase[Any]):
             if begin is None:
                 raise FeatureNotSupportedException(
                     f"subscriber of {self.topic}: messages are not asked for one by one with broadcasting, "
-                    'nor from a moment on; consume_from is "last" or "first" there'
+                    'with a pattern or queues, nor from a moment on; consume_from is "last" or "first" there'
                 )
             connection = groups_of(self._outer_config).connection
             await connection.need_topics([self.topic])
@@ -272,6 +316,9 @@ class MqframeSubscriber(SubscriberUsecase[Any]):
 
     def _make_response_publisher(self, message: StreamMessage[Any]) -> Sequence[PublisherProto]:
         raw, producer = message.raw_message, self._outer_config.producer
+        delivery = self._deliveries.get(id(raw))
+        if delivery is not None:
+            delivery.answered = True
         if not isinstance(raw, tuple):
             request = raw if isinstance(raw, ReceivedMessage) and is_request(raw) else None
             return (ReplyPublisher(producer, message.reply_to, request),)

@@ -25,6 +25,7 @@ from mqframe import (
     MessageQueue,
     PluginManager,
     ReceivedMessage,
+    RequestFailed,
     SendResult,
     SendStatus,
     Sql,
@@ -40,8 +41,8 @@ from mqframe.core.messages.properties import CLUSTER, encode_properties
 from mqframe.core.sending.encoding import message_properties
 from mqframe.core.sending.request_reply import request_properties
 from mqframe_faststream.broker import MqframeBroker
-from mqframe_faststream.errors import ReplyTimeout
-from mqframe_faststream.groups import Groups, GroupSubscriber
+from mqframe_faststream.consuming.groups import Groups, GroupSubscriber, owner_of
+from mqframe_faststream.errors import REJECTED, ReplyTimeout
 from mqframe_faststream.producer import ANSWER_SECONDS, MqframeProducer, at_once
 from mqframe_faststream.publisher import MqframePublisher
 from mqframe_faststream.response import MqframePublishCommand
@@ -96,7 +97,8 @@ class TestMqframeBroker(TestBroker[MqframeBroker, EnterType], broker=MqframeBrok
         """The subscriber that sees what `publisher` publishes, and whether the application has one."""
         for known in self.brokers:
             for subscriber in cast("list[MqframeSubscriber]", known.subscribers):
-                if subscriber.topic == publisher.topic and _sees(subscriber, publisher.plan.tag):
+                whole = subscriber.topic == publisher.topic and not subscriber.queues
+                if whole and _sees(subscriber, publisher.plan.tag):
                     return subscriber, True
         group = f"faststream-test-{uuid.uuid4().hex}"
         return broker.subscriber(publisher.topic, group=group, persistent=False), False
@@ -134,7 +136,7 @@ class MemoryProducer(MqframeProducer):
         message = await self.message(cmd)
         if cmd.request is not None:
             return self._reply(cmd.request, message)
-        sent = await self._deliver([message])
+        sent = await self._deliver([message], cmd.plan.queue)
         return None if cmd.oneway else sent
 
     async def publish_batch(self, cmd: MqframePublishCommand) -> SendResult:
@@ -142,7 +144,7 @@ class MemoryProducer(MqframeProducer):
         at_once(cmd.plan, "a batch")
         messages = await self.messages(cmd)
         check_batch(messages, BODY_BYTES_MAX)
-        return await self._deliver(messages)
+        return await self._deliver(messages, cmd.plan.queue)
 
     async def request(self, cmd: MqframePublishCommand) -> ReceivedMessage:
         """The reply of the first handler. Raises `SubscriberNotFound` where there is none."""
@@ -151,13 +153,18 @@ class MemoryProducer(MqframeProducer):
         seconds = ANSWER_SECONDS if cmd.timeout is None else cmd.timeout
         correlation_id = uuid.uuid4().hex
         own = request_properties(correlation_id, BROKER_NAME, seconds)
-        raw = self._received(message, own + encode_properties({CLUSTER: BROKER_NAME}))
+        more = own + encode_properties({CLUSTER: BROKER_NAME})
+        raw = self._received(message, cmd.plan.queue, more)
         reply = self._waiting[correlation_id] = asyncio.get_running_loop().create_future()
         try:
             async with asyncio.timeout(seconds):
-                for subscriber in self._subscribers(message.topic):
+                for subscriber in self._subscribers(message.topic, cmd.plan.queue):
                     if _wants(subscriber, raw):
-                        await subscriber.process_message((raw,) if subscriber.subscription.batch else raw)
+                        called = (raw,) if subscriber.subscription.batch else raw
+                        with subscriber.delivering(called) as delivery:
+                            await subscriber.process_message(called)
+                        if delivery.is_refused:
+                            raise RequestFailed(f"request {correlation_id} failed: {REJECTED}")
                         answer: ReceivedMessage = await reply
                         return answer
         except TimeoutError:
@@ -207,10 +214,10 @@ class MemoryProducer(MqframeProducer):
         """Call handlers with a message that was held back."""
         await self._deliver([message])
 
-    async def _deliver(self, messages: Sequence[Message]) -> SendResult:
-        raws = [self._received(message) for message in messages]
+    async def _deliver(self, messages: Sequence[Message], queue: MessageQueue | None = None) -> SendResult:
+        raws = [self._received(message, queue) for message in messages]
         topic = messages[0].topic
-        for subscriber in self._subscribers(topic):
+        for subscriber in self._subscribers(topic, queue):
             wanted = [raw for raw in raws if _wants(subscriber, raw)]
             wish = subscriber.subscription
             if wish.batch:
@@ -222,13 +229,15 @@ class MemoryProducer(MqframeProducer):
         ids = ",".join(raw.message_id for raw in raws)
         return SendResult(SendStatus.SEND_OK, ids, raws[0].queue, raws[0].queue_offset)
 
-    def _received(self, message: Message, more: str = "") -> ReceivedMessage:
+    def _received(
+        self, message: Message, queue: MessageQueue | None = None, more: str = ""
+    ) -> ReceivedMessage:
         _check(message)
         unique_id = uuid.uuid4().hex.upper()
         properties = (message_properties(message, unique_id) + more).encode()
         now, offset = time.time_ns() // 1_000_000, self._stored
         self._stored += 1
-        return _stored_message(message, offset, now, properties)
+        return _stored_message(message, queue, offset, now, properties)
 
     def _reply(self, request: ReceivedMessage, message: Message) -> SendResult:
         raw = self._received(Message("reply", message.body, message.tag, message.keys, message.properties))
@@ -237,9 +246,18 @@ class MemoryProducer(MqframeProducer):
             waiter.set_result(raw)
         return SendResult(SendStatus.SEND_OK, raw.message_id, raw.queue, raw.queue_offset)
 
-    def _subscribers(self, topic: str) -> list[MqframeSubscriber]:
+    def _subscribers(self, topic: str, queue: MessageQueue | None = None) -> list[MqframeSubscriber]:
+        """Who gets what is sent to `topic`, to `queue` of it where that is said."""
         all_of_them = [each for broker in self._brokers for each in broker.subscribers]
-        return [each for each in cast("list[MqframeSubscriber]", all_of_them) if each.topic == topic]
+        everybody = cast("list[MqframeSubscriber]", all_of_them)
+        named = [each for each in everybody if each.pattern is None and each.takes(topic)]
+        by_group: dict[str, list[MqframeSubscriber]] = {}
+        for each in everybody:
+            if each.pattern is not None and each.group not in {other.group for other in named}:
+                by_group.setdefault(each.group, []).append(each)
+        meaning = [owner_of(topic, members) for members in by_group.values()]
+        takers = [*named, *[each for each in meaning if each is not None]]
+        return [each for each in takers if queue is None or not each.queues or queue in each.queues]
 
 
 def _check(message: Message) -> None:
@@ -298,10 +316,12 @@ def half_of(message: Message) -> HalfMessage:
     return HalfMessage(**fields, transaction_id=uuid.uuid4().hex.upper())
 
 
-def _stored_message(message: Message, offset: int, now_ms: int, properties: bytes) -> ReceivedMessage:
+def _stored_message(
+    message: Message, queue: MessageQueue | None, offset: int, now_ms: int, properties: bytes
+) -> ReceivedMessage:
     return ReceivedMessage(
         message.topic,
-        0,
+        0 if queue is None else queue.queue_id,
         offset,
         offset,
         len(message.body) + len(properties),
@@ -316,7 +336,7 @@ def _stored_message(message: Message, offset: int, now_ms: int, properties: byte
         0,
         message.body,
         properties,
-        BROKER_NAME,
+        BROKER_NAME if queue is None else queue.broker_name,
     )
 
 

@@ -10,10 +10,11 @@ from faststream.exceptions import SetupError
 from hypothesis import given
 from hypothesis import strategies as st
 from mqframe_faststream import MqframeBroker, OptionError
-from mqframe_faststream.options import expression_of, records
+from mqframe_faststream.consuming.options import SubscriberPlan, expression_of, records
 
-from mqframe import FixError, Sql
+from mqframe import FixError, MessageQueue, Sql
 
+QUEUE = MessageQueue("orders", "broker-a", 0)
 WRONG = [
     ({"tags": "paid", "sql": "a = 1"}, "tags and sql are given"),
     ({"tags": ""}, "tags is empty"),
@@ -37,6 +38,21 @@ WRONG = [
     ({"consume_from": 1_700_000_000}, "not seconds"),
     ({"consume_timeout": 0}, "more than 0"),
     ({"max_reconsume_times": -1}, "0 is the least"),
+    ({"pattern": "orders-{region}"}, "a topic or a pattern"),
+    ({"topic": "", "pattern": "orders"}, "give it as the topic"),
+    ({"topic": "", "pattern": "orders-{region}", "queues": [QUEUE]}, "'orders': a topic or a pattern"),
+    ({"queues": []}, "there are none"),
+    ({"queues": QUEUE}, "'orders' is no MessageQueue"),
+    ({"queues": [("orders", "broker-a", 0)]}, "is no MessageQueue"),
+    ({"queues": {QUEUE: -1}}, "-1 is no offset"),
+    ({"queues": {QUEUE: "first"}}, "'first' is no offset"),
+    ({"topic": "bills", "queues": [QUEUE]}, "of topics bills, orders; give each topic"),
+    ({"queues": [QUEUE, QUEUE._replace(topic="bills")]}, "of topics bills, orders"),
+    ({"queues": [QUEUE._replace(topic="a.b")], "topic": ""}, "may hold only"),
+    ({"queues": [QUEUE], "ordered": True}, "ordered is for what groups share"),
+    ({"queues": [QUEUE], "broadcasting": True}, "broadcasting is for what groups share"),
+    ({"queues": [QUEUE], "consume_timeout": 5}, "consume_timeout is for what groups share"),
+    ({"queues": [QUEUE], "mode": "pop"}, "mode 'pop' reads no queues"),
     ({"broadcasting": True, "ack_policy": AckPolicy.REJECT_ON_ERROR}, "nobody keeps"),
     ({"broadcasting": True, "ack_policy": AckPolicy.MANUAL}, "nobody keeps"),
 ]
@@ -68,10 +84,14 @@ def test_an_unknown_option_is_a_type_error() -> None:
         {"sql": Sql("a > 1")},
         {"tags": Sql("a > 1")},
         {"tags": "*"},
+        {"queues": [QUEUE]},
+        {"queues": {QUEUE: 5, QUEUE._replace(queue_id=1): None}, "batch": True, "max_workers": 2},
+        {"topic": "", "queues": [QUEUE], "consume_from": "first", "max_reconsume_times": 3},
+        {"topic": "", "pattern": "orders-{region}", "mode": "pop"},
     ],
 )
 def test_what_makes_sense_is_taken(options) -> None:
-    MqframeBroker().subscriber("orders", **options)
+    MqframeBroker().subscriber(**{"topic": "orders", **options})
 
 
 @given(st.lists(st.text("abcäöü-_:.", min_size=1), min_size=1, unique=True))
@@ -87,3 +107,9 @@ def test_expressions_stay_expressions() -> None:
 
 def test_records_are_one_unless_there_are_batches() -> None:
     assert [records(False, None, "t"), records(True, None, "t"), records(True, 7, "t")] == [1, 32, 7]
+
+
+def test_a_plan_that_does_not_say_where_to_begin_begins_as_usual() -> None:
+    assert SubscriberPlan(topic="orders").beginning("first").consume_from == "first"
+    own = SubscriberPlan(topic="orders", consume_from="last")
+    assert own.beginning("first") is own
