@@ -330,15 +330,21 @@ def test_a_kept_connection_that_broke_is_replaced(tables: FreshTables) -> None:
     handle(message("a"))
     handle(message("b"))
     tables.run(f"KILL {threads[0]}")
-    with pytest.raises(StoreAway):
-        handle(message("c"))
     handle(message("c"))
     assert threads[0] == threads[1] != threads[2]
     tables.run(f"KILL {threads[2]}")
-    with pytest.raises(StoreAway):
-        once.store.purge()
-    assert once.store.purge() == 0
+    assert once.store.purge(-10) == 3
     once.store.close()
+
+
+def test_a_purge_that_loses_its_connection_says_so(tables: FreshTables) -> None:
+    def lost() -> Any:
+        connection = tables.server.connect()
+        tables.run(f"KILL {connection.thread_id()}")
+        return connection
+
+    with pytest.raises(StoreAway, match="could not be used"):
+        SqlStore(lost, table=tables.keys).purge()
 
 
 def test_a_connection_that_is_lost_under_the_listener_leaves_nothing(tables: FreshTables) -> None:

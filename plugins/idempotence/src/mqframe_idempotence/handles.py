@@ -19,12 +19,14 @@ class Handle(Protocol):
     """A connection or session.
 
     `session`: what the application gets; `paramstyle`: how statements are written; `dialect`: one of
-    `DIALECTS`, or another word.
+    `DIALECTS`, or another word; `is_replaceable`: whether another connection may take its place, as nothing
+    was done in it.
     """
 
     session: Any
     paramstyle: str
     dialect: str
+    is_replaceable: bool
 
     def execute(self, text: str, parameters: Any, fetch: bool) -> Any:
         """Carry out a statement: its rows when they are to be fetched, else how many rows it changed."""
@@ -54,6 +56,7 @@ class DbapiHandle:
     ) -> None:
         self.session = connection
         self.close = close
+        self.is_replaceable = False
         self.dialect = dialect or dialect_of(connection)
         self.paramstyle = paramstyle or driver_paramstyle(connection, self.dialect)
 
@@ -99,6 +102,7 @@ class AlchemyHandle:
 
     def __init__(self, session: Any) -> None:
         self.session = session
+        self.is_replaceable = False
         bind = session.get_bind() if hasattr(session, "get_bind") else session
         self.dialect = dialect_named(str(bind.dialect.name))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
@@ -20,6 +19,7 @@ from mqframe_idempotence.handles import (
     DbapiHandle,
     Handle,
 )
+from mqframe_idempotence.kept_connections import KeptConnections
 from mqframe_idempotence.statements import PARAMSTYLES, TABLE, checked_dialect, checked_table, ddl
 from mqframe_idempotence.steps import Steps, run, run_async
 from mqframe_idempotence.stores import KEEP_SECONDS, Claims
@@ -156,20 +156,18 @@ class SqlStore(_PlainTable):
         self._connect = connect
         self._paramstyle = checked_paramstyle(paramstyle)
         self._dialect = None if dialect is None else checked_dialect(dialect)
-        self._kept = threading.local() if keep_connections else None
+        self._kept: KeptConnections | None = None
+        if keep_connections:
+            self._kept = KeptConnections(connect, self._paramstyle, self._dialect)
 
     def close(self) -> None:
         """Close the connection that the calling thread keeps, if any; the next use opens another."""
-        kept = self._take()
-        if kept is not None:
-            kept.close()
+        if self._kept is not None:
+            self._kept.close()
 
     def _handle(self) -> Handle:
         if self._kept is not None:
-            connection = self._take()
-            if connection is None:
-                connection = self._connect()
-            return _KeptHandle(connection, self._kept, self._paramstyle, self._dialect)
+            return self._kept.handle()
         given = self._connect()
         if hasattr(given, "cursor") or not hasattr(given, "__enter__"):
             return DbapiHandle(given, given.close, self._paramstyle, self._dialect)
@@ -177,63 +175,6 @@ class SqlStore(_PlainTable):
         return DbapiHandle(
             connection, lambda: given.__exit__(None, None, None), self._paramstyle, self._dialect
         )
-
-    def _take(self) -> Any:
-        kept: _Kept | None = getattr(self._kept, "value", None)
-        return None if kept is None else kept.take()
-
-
-class _Kept:
-    """The connection of a thread that is not used at the moment; closed when the thread ends."""
-
-    def __init__(self, connection: Any) -> None:
-        self._connection = connection
-
-    def take(self) -> Any:
-        """The connection, which is not kept any more; `None` where it is in use."""
-        connection, self._connection = self._connection, None
-        return connection
-
-    def __del__(self) -> None:
-        if self._connection is not None:
-            with suppress(Exception):  # SQLite's may be closed by their threads only, and close themselves
-                self._connection.close()
-
-
-class _KeptHandle(DbapiHandle):
-    """A connection that goes back to `kept` of its thread unless something went wrong with it."""
-
-    def __init__(
-        self, connection: Any, kept: threading.local, paramstyle: str | None, dialect: str | None
-    ) -> None:
-        self._keeping = kept
-        self._sound = True
-        super().__init__(connection, self._put_back, paramstyle, dialect)
-
-    def execute(self, text: str, parameters: Any, fetch: bool) -> Any:
-        """As `Handle.execute`."""
-        return self._watched(lambda: super(_KeptHandle, self).execute(text, parameters, fetch))
-
-    def commit(self) -> Any:
-        """Commit."""
-        return self._watched(super().commit)
-
-    def rollback(self) -> Any:
-        """Roll back."""
-        return self._watched(super().rollback)
-
-    def _watched(self, call: Callable[[], Any]) -> Any:
-        try:
-            return call()
-        except BaseException:
-            self._sound = False
-            raise
-
-    def _put_back(self) -> None:
-        if self._sound:
-            self._keeping.value = _Kept(self.session)
-        else:
-            self.session.close()
 
 
 class AsyncSqlStore(_AsyncTable):
@@ -318,7 +259,11 @@ class SqlAttempt:
 
     def __init__(self, transaction: Transaction) -> None:
         self.transaction = transaction
-        self.session = transaction.session
+
+    @property
+    def session(self) -> Any:
+        """The connection or session, from `claim` on."""
+        return self.transaction.session
 
     def claim(self, keys: Sequence[str]) -> Claims:
         """Claim `keys`."""
@@ -342,7 +287,11 @@ class AsyncSqlAttempt:
 
     def __init__(self, transaction: Transaction) -> None:
         self.transaction = transaction
-        self.session = transaction.session
+
+    @property
+    def session(self) -> Any:
+        """The connection or session, from `claim` on."""
+        return self.transaction.session
 
     def claim(self, keys: Sequence[str]) -> Awaitable[Claims]:
         """Claim `keys`."""

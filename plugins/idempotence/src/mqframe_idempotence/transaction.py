@@ -40,7 +40,6 @@ class Transaction:
     """One transaction on `handle`. Methods give the steps of an `Attempt`'s methods."""
 
     def __init__(self, handle: Handle, scope: str, options: TableOptions) -> None:
-        self.session = handle.session
         self.settled = True
         """Whether nothing is open: it was committed, rolled back, or not begun."""
         self._handle = handle
@@ -48,6 +47,11 @@ class Transaction:
         self._options = options
         self._statements = Statements(options.table, handle.paramstyle)
         self._ours: list[str] = []
+
+    @property
+    def session(self) -> Any:
+        """The connection or session, from `claim` on."""
+        return self._handle.session
 
     def claim(self, keys: Sequence[str]) -> Steps[dict[str, Claim]]:
         """Insert `keys`; waits while another transaction has inserted one of them and not ended."""
@@ -59,6 +63,7 @@ class Transaction:
             yield from self._refuse_autocommit(sorted(new))
         except Exception as problem:
             raise self._meaning(problem) from problem
+        self._handle.is_replaceable = False  # from now on the listener works in it
         self._ours = [key for key in keys if key in new]
         return {key: Claim.NEW if key in new else Claim.DONE for key in keys}
 
