@@ -3,11 +3,11 @@
 
     idempotence.py [--rounds 3] [--count 20000] [--batch 32]
 
-Starts a Redis and a PostgreSQL on this machine (needs redis-server and PostgreSQL's programs) and calls
+Starts a Redis, a PostgreSQL and a MariaDB on this machine (needs their programs) and calls
 wrapped listeners with new messages, one call after the other, each store once a round in an order that turns.
 The listener does nothing, so that what is measured is the store alone. By 1 and by `--batch`; of a batch all
-keys are claimed in one round trip and finished in another. PostgreSQL and SQLite commit to the disk each time
-(`fsync` is on). Prints every run, then medians.
+keys are claimed in one round trip and finished in another. PostgreSQL, MariaDB and SQLite commit to the disk
+each time (`fsync` is on). Prints every run, then medians.
 """
 
 from __future__ import annotations
@@ -26,8 +26,15 @@ from typing import Any
 ROOT = pathlib.Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "plugins/idempotence/tests"))
 
-from instances import PostgresServer, RedisServer, message, postgres_folder  # noqa: E402
+from database_servers import (  # noqa: E402
+    MariaServer,
+    PostgresServer,
+    RedisServer,
+    maria_program,
+    postgres_folder,
+)
 from mqframe_idempotence import MemoryStore, Once, OnceInTransaction, RedisStore, SqlStore  # noqa: E402
+from stores_to_try import message  # noqa: E402
 
 from mqframe import ConsumeResult, ListenerContext, MessageQueue  # noqa: E402
 
@@ -65,31 +72,34 @@ def main() -> None:
     arguments = parser.parse_args()
     folder = pathlib.Path(tempfile.mkdtemp(prefix="mqframe-bench-"))
     folder.chmod(0o755)
-    for name in ("redis", "postgres"):
+    for name in ("redis", "postgres", "mariadb"):
         (folder / name).mkdir()
-    programs, program = postgres_folder(), shutil.which("redis-server")
+    programs, program, maria = postgres_folder(), shutil.which("redis-server"), maria_program()
     assert programs, "PostgreSQL is not installed"
     assert program, "redis-server is not installed"
+    assert maria, "MariaDB is not installed"
     redis, postgres = RedisServer(program, folder / "redis"), PostgresServer(programs, folder / "postgres")
+    mariadb = MariaServer(maria, folder / "mariadb")
     try:
         redis.start()
         postgres.start(fsync=True)
-        measure(redis, postgres, folder / "keys.db", arguments)
+        mariadb.start(fsync=True)
+        stores = {
+            "memory": beside(MemoryStore(keys_max=10_000_000)),
+            "redis": beside(RedisStore(redis.client())),
+            "postgres": within(SqlStore(postgres.connect, keep_connections=True)),
+            "mariadb": within(SqlStore(mariadb.connect, keep_connections=True)),
+            "sqlite": within(SqlStore(lambda: sqlite3.connect(folder / "keys.db"), keep_connections=True)),
+        }
+        measure(stores, arguments)
     finally:
         redis.stop()
         postgres.stop()
+        mariadb.stop()
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def measure(
-    redis: RedisServer, postgres: PostgresServer, path: pathlib.Path, arguments: argparse.Namespace
-) -> None:
-    stores = {
-        "memory": beside(MemoryStore(keys_max=10_000_000)),
-        "redis": beside(RedisStore(redis.client())),
-        "postgres": within(SqlStore(postgres.connect, keep_connections=True)),
-        "sqlite": within(SqlStore(lambda: sqlite3.connect(path), keep_connections=True)),
-    }
+def measure(stores: dict[str, Listener], arguments: argparse.Namespace) -> None:
     runs = [(name, size) for size in (1, arguments.batch) for name in stores]
     found: dict[tuple[str, int], list[float]] = {run: [] for run in runs}
     for number in range(arguments.rounds):

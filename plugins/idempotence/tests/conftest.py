@@ -1,4 +1,4 @@
-"""Real servers for the tests: PostgreSQL and Redis, one of each for all tests, and stores of every kind."""
+"""Real servers for the tests, one of PostgreSQL, MariaDB and Redis for all tests; stores of every kind."""
 
 from __future__ import annotations
 
@@ -7,55 +7,62 @@ import shutil
 import sqlite3
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any, NoReturn
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from stores_to_try import PostgresServer, RedisServer, StoreKind, kinds, postgres_folder
+from database_servers import (
+    MariaServer,
+    PostgresServer,
+    RedisServer,
+    maria_program,
+    postgres_folder,
+)
+from stores_to_try import StoreKind, kinds
 
 
-def missing(reason: str) -> None:
+def missing(reason: str) -> NoReturn:
     """Skip for `reason`; in CI that is a failure."""
     if os.environ.get("CI"):
         pytest.fail(reason)
     pytest.skip(reason)
 
 
-@pytest.fixture(scope="session")
-def postgres() -> Iterator[PostgresServer]:
-    """A PostgreSQL of its own, on a Unix socket in a temporary folder."""
-    programs = postgres_folder()
-    if programs is None:
-        missing("not installed: PostgreSQL (initdb)")
-    assert programs is not None
-    folder = Path(tempfile.mkdtemp(prefix="mqframe-postgres-"))
-    server = PostgresServer(programs, folder)
+def served(prefix: str, make: Callable[[Path], Any]) -> Iterator[Any]:
+    """A server that runs in a temporary folder."""
+    folder = Path(tempfile.mkdtemp(prefix=f"mqframe-{prefix}-"))
+    server = make(folder)
     try:
         server.start()
         yield server
     finally:
         server.stop()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """A PostgreSQL of its own, on a Unix socket in a temporary folder."""
+    programs = postgres_folder() or missing("not installed: PostgreSQL (initdb)")
+    yield from served("postgres", lambda folder: PostgresServer(programs, folder))
+
+
+@pytest.fixture(scope="session")
+def mariadb() -> Iterator[MariaServer]:
+    """A MariaDB of its own, on a Unix socket in a temporary folder."""
+    program = maria_program() or missing("not installed: MariaDB (mariadbd, mariadb-install-db)")
+    yield from served("mariadb", lambda folder: MariaServer(program, folder))
 
 
 @pytest.fixture(scope="session")
 def redis_server() -> Iterator[RedisServer]:
     """A Redis of its own on a free port, which keeps nothing on disk."""
-    program = shutil.which("redis-server")
-    if program is None:
-        missing("not installed: redis-server")
-    assert program is not None
-    folder = Path(tempfile.mkdtemp(prefix="mqframe-redis-"))
-    server = RedisServer(program, folder)
-    try:
-        server.start()
-        yield server
-    finally:
-        server.stop()
-        shutil.rmtree(folder, ignore_errors=True)
+    program = shutil.which("redis-server") or missing("not installed: redis-server")
+    yield from served("redis", lambda folder: RedisServer(program, folder))
 
 
 @pytest.fixture

@@ -1,25 +1,23 @@
-"""Servers and stores for the tests."""
+"""Stores of every kind for the tests."""
 
 from __future__ import annotations
 
 import asyncio
-import os
-import pwd
-import shutil
-import socket
+import importlib
 import sqlite3
-import subprocess
 import threading
-import time
 import uuid
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
 import psycopg
+import pymysql
+import pymysql.cursors
 import pytest
 import redis
 import redis.asyncio
+from database_servers import FreshTables
 from mqframe_idempotence import (
     AsyncRedisStore,
     AsyncSqlAlchemyStore,
@@ -32,126 +30,6 @@ from mqframe_idempotence import (
     SqlStore,
 )
 from mqframe_testing.consuming import received
-
-START_SECONDS = 60.0
-
-
-def until(true: Callable[[], object], seconds: float = START_SECONDS) -> None:
-    """Wait until `true()`; fails when that does not come."""
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end, "it did not happen in time"
-        time.sleep(0.01)
-
-
-def postgres_folder() -> Path | None:
-    """Where the programs of PostgreSQL are, of the newest version where several are installed."""
-    found = shutil.which("initdb")
-    if found:
-        return Path(found).parent
-    places = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda p: int(p.parts[-3]))
-    return places[-1].parent if places else None
-
-
-class PostgresServer:
-    """PostgreSQL in `folder`, which refuses to run as root."""
-
-    def __init__(self, programs: Path, folder: Path) -> None:
-        self._programs = programs
-        self._folder = folder
-        self._user: Any = None
-        if os.geteuid() == 0:
-            names = {user.pw_name: user for user in pwd.getpwall()}
-            self._user = names.get("postgres") or names["nobody"]
-            os.chown(folder, self._user.pw_uid, self._user.pw_gid)
-        self._process: subprocess.Popen[bytes] | None = None
-
-    @property
-    def conninfo(self) -> str:
-        return f"host={self._folder} user=tester dbname=postgres"
-
-    @property
-    def url(self) -> str:
-        return f"postgresql+psycopg://tester@/postgres?host={self._folder}"
-
-    def start(self, *, fsync: bool = False) -> None:
-        data = self._folder / "data"
-        self._run("initdb", "-D", str(data), "-U", "tester", "-A", "trust", "-E", "UTF8", "--locale=C", "-N")
-        words = ["-D", str(data), "-k", str(self._folder), "-c", "listen_addresses="]
-        words += [
-            "-c",
-            f"fsync={'on' if fsync else 'off'}",
-            "-c",
-            "max_connections=60",
-            "-c",
-            "shared_buffers=32MB",
-        ]
-        with (self._folder / "log").open("wb") as log:
-            self._process = subprocess.Popen(
-                [str(self._programs / "postgres"), *words], stdout=log, stderr=log, **self._as_user()
-            )
-        until(self._answers)
-
-    def stop(self) -> None:
-        if self._process is not None:
-            self._process.send_signal(2)  # "fast": sessions that are open are ended
-            self._process.wait(60)
-
-    def connect(self, **options: Any) -> psycopg.Connection[Any]:
-        return psycopg.connect(self.conninfo, **options)
-
-    def _answers(self) -> bool:
-        assert self._process is not None
-        assert self._process.poll() is None, (self._folder / "log").read_text()
-        try:
-            self.connect().close()
-        except psycopg.OperationalError:
-            return False
-        return True
-
-    def _run(self, program: str, *words: str) -> None:
-        command = [str(self._programs / program), *words]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, **self._as_user())
-        assert done.returncode == 0, done.stderr
-
-    def _as_user(self) -> dict[str, Any]:
-        where = {"cwd": str(self._folder)}
-        if self._user is None:
-            return where
-        return {**where, "user": self._user.pw_uid, "group": self._user.pw_gid, "extra_groups": []}
-
-
-class RedisServer:
-    """Redis on a free port of the loopback interface."""
-
-    def __init__(self, program: str, folder: Path) -> None:
-        self._program = program
-        self._folder = folder
-        self.port = 0
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def start(self) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
-        words = ["--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--dir", str(self._folder)]
-        self._process = subprocess.Popen([self._program, *words], stdout=subprocess.DEVNULL)
-        until(self._answers)
-
-    def stop(self) -> None:
-        if self._process is not None:
-            self._process.terminate()
-            self._process.wait(60)
-
-    def client(self, **options: Any) -> redis.Redis:
-        return redis.Redis(port=self.port, **options)
-
-    def _answers(self) -> bool:
-        try:
-            with self.client() as client:
-                return bool(client.ping())
-        except redis.exceptions.ConnectionError:
-            return False
 
 
 class LoopThread:
@@ -204,7 +82,7 @@ class StoreKind:
 
         def in_session(message: Any, session: Any) -> Any:
             def effect(name: str) -> None:
-                session.execute(*self.statement(name))
+                carry_out(session, *self.statement(name))
 
             return function(message, effect)
 
@@ -227,7 +105,7 @@ class StoreKind:
                     if session is None:
                         self.beside.append(name)
                     else:
-                        await session.execute(*self.statement(name))
+                        await carry_out_async(session, *self.statement(name))
 
         handler = once.handler(handle)
         assert self.thread is not None
@@ -238,6 +116,19 @@ class StoreKind:
             closer()
         if self.thread is not None:
             self.thread.close()
+
+
+def carry_out(session: Any, *statement: Any) -> None:
+    """Have `session` execute, or a cursor where it does not itself."""
+    (session if hasattr(session, "execute") else session.cursor()).execute(*statement)
+
+
+async def carry_out_async(session: Any, *statement: Any) -> None:
+    if hasattr(session, "execute"):
+        await session.execute(*statement)
+    else:
+        async with session.cursor() as cursor:
+            await cursor.execute(*statement)
 
 
 QMARK = "INSERT INTO effects VALUES (?)"
@@ -307,23 +198,8 @@ def async_alchemy_sqlite(request: pytest.FixtureRequest) -> StoreKind:
     return StoreKind(store, NAMED, lambda: sqlite_names(path))
 
 
-class PostgresTables:
-    """Fresh tables for one test."""
-
-    def __init__(self, server: PostgresServer) -> None:
-        self.server = server
-        self.keys = f"keys_{uuid.uuid4().hex[:12]}"
-        self.effects = f"effects_{uuid.uuid4().hex[:12]}"
-        with server.connect() as connection:
-            connection.execute(f"CREATE TABLE {self.effects} (name VARCHAR(100))")
-
-    def names(self) -> list[str]:
-        with self.server.connect() as connection:
-            return [row[0] for row in connection.execute(f"SELECT name FROM {self.effects}").fetchall()]
-
-
 def postgres(request: pytest.FixtureRequest, **options: Any) -> StoreKind:
-    tables = PostgresTables(request.getfixturevalue("postgres"))
+    tables = FreshTables(request.getfixturevalue("postgres"))
     store = SqlStore(tables.server.connect, table=tables.keys, **options)
     store.create_table()
     kind = StoreKind(store, f"INSERT INTO {tables.effects} VALUES (%s)", tables.names)
@@ -336,7 +212,7 @@ def postgres_format(request: pytest.FixtureRequest) -> StoreKind:
 
 
 def async_psycopg(request: pytest.FixtureRequest) -> StoreKind:
-    tables = PostgresTables(request.getfixturevalue("postgres"))
+    tables = FreshTables(request.getfixturevalue("postgres"))
     store = AsyncSqlStore(
         lambda: psycopg.AsyncConnection.connect(tables.server.conninfo), table=tables.keys, lock_seconds=30
     )
@@ -347,7 +223,7 @@ def async_psycopg(request: pytest.FixtureRequest) -> StoreKind:
 def alchemy_postgres(request: pytest.FixtureRequest) -> StoreKind:
     from sqlalchemy import create_engine
 
-    tables = PostgresTables(request.getfixturevalue("postgres"))
+    tables = FreshTables(request.getfixturevalue("postgres"))
     engine = create_engine(tables.server.url)
     store = SqlAlchemyStore(engine.connect, table=tables.keys, lock_seconds=30)
     store.create_table()
@@ -360,8 +236,63 @@ def async_alchemy_postgres(request: pytest.FixtureRequest) -> StoreKind:
     from sqlalchemy.ext.asyncio import create_async_engine
     from sqlalchemy.pool import NullPool
 
-    tables = PostgresTables(request.getfixturevalue("postgres"))
+    tables = FreshTables(request.getfixturevalue("postgres"))
     engine = create_async_engine(tables.server.url, poolclass=NullPool)
+    store = AsyncSqlAlchemyStore(engine.connect, table=tables.keys)
+    asyncio.run(store.create_table())
+    return StoreKind(store, f"INSERT INTO {tables.effects} VALUES (:name)", tables.names)
+
+
+def mariadb(request: pytest.FixtureRequest, connection: Any = None, **options: Any) -> StoreKind:
+    """`connection`: how it is opened."""
+    tables = FreshTables(request.getfixturevalue("mariadb"))
+    store = SqlStore(lambda: tables.server.connect(**(connection or {})), table=tables.keys, **options)
+    store.create_table()
+    kind = StoreKind(store, f"INSERT INTO {tables.effects} VALUES (%s)", tables.names)
+    kind.closers.append(store.close)
+    return kind
+
+
+def mariadb_read_committed(request: pytest.FixtureRequest) -> StoreKind:
+    command = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"
+    return mariadb(request, {"init_command": command})
+
+
+def mariadb_mappings(request: pytest.FixtureRequest) -> StoreKind:
+    return mariadb(request, {"cursorclass": pymysql.cursors.DictCursor}, paramstyle="format")
+
+
+def async_mariadb(request: pytest.FixtureRequest, driver: str) -> StoreKind:
+    connect = importlib.import_module(driver).connect
+    server = request.getfixturevalue("mariadb")
+    tables = FreshTables(server)
+    options = {"unix_socket": server.socket, "user": "root", "db": "shop"}
+    store = AsyncSqlStore(lambda: connect(**options), table=tables.keys, lock_seconds=30)
+    asyncio.run(store.create_table())
+    return StoreKind(store, f"INSERT INTO {tables.effects} VALUES (%s)", tables.names)
+
+
+def alchemy_mariadb(request: pytest.FixtureRequest, driver: str, **options: Any) -> StoreKind:
+    from sqlalchemy import create_engine
+    from sqlalchemy.orm import sessionmaker
+
+    server = request.getfixturevalue("mariadb")
+    tables = FreshTables(server)
+    engine = create_engine(server.url(driver), **options)
+    store = SqlAlchemyStore(sessionmaker(engine), table=tables.keys, lock_seconds=30)
+    store.create_table()
+    kind = StoreKind(store, f"INSERT INTO {tables.effects} VALUES (:name)", tables.names)
+    kind.closers.append(engine.dispose)
+    return kind
+
+
+def async_alchemy_mariadb(request: pytest.FixtureRequest, driver: str) -> StoreKind:
+    from sqlalchemy.ext.asyncio import create_async_engine
+    from sqlalchemy.pool import NullPool
+
+    server = request.getfixturevalue("mariadb")
+    tables = FreshTables(server)
+    engine = create_async_engine(server.url(driver), poolclass=NullPool)
     store = AsyncSqlAlchemyStore(engine.connect, table=tables.keys)
     asyncio.run(store.create_table())
     return StoreKind(store, f"INSERT INTO {tables.effects} VALUES (:name)", tables.names)
@@ -406,6 +337,19 @@ def kinds() -> dict[str, Callable[[pytest.FixtureRequest], StoreKind]]:
         "psycopg async": async_psycopg,
         "sqlalchemy postgres": alchemy_postgres,
         "sqlalchemy psycopg async": async_alchemy_postgres,
+        "mariadb": mariadb,
+        "mariadb, kept connections": lambda request: mariadb(request, keep_connections=True),
+        "mariadb, lock time-out": lambda request: mariadb(request, lock_seconds=30),
+        "mariadb, rows as mappings": mariadb_mappings,
+        "mariadb, read committed": mariadb_read_committed,
+        "aiomysql": lambda request: async_mariadb(request, "aiomysql"),
+        "asyncmy": lambda request: async_mariadb(request, "asyncmy"),
+        "sqlalchemy mariadb": lambda request: alchemy_mariadb(request, "mariadb+pymysql"),
+        "sqlalchemy mysql, serializable": lambda request: alchemy_mariadb(
+            request, "mysql+pymysql", isolation_level="SERIALIZABLE"
+        ),
+        "sqlalchemy aiomysql": lambda request: async_alchemy_mariadb(request, "mysql+aiomysql"),
+        "sqlalchemy asyncmy": lambda request: async_alchemy_mariadb(request, "mariadb+asyncmy"),
         "redis": redis_store,
         "redis, text": redis_text,
         "redis async": async_redis,

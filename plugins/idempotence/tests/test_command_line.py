@@ -18,6 +18,15 @@ def test_ddl_prints_statements_that_run() -> None:
     connection.close()
 
 
+def test_ddl_is_printed_for_the_dialect_that_is_named() -> None:
+    for dialect in ("mysql", "mariadb"):
+        printed = CliRunner().invoke(app, ["ddl", "--table", "shop_keys", "--dialect", dialect]).output
+        assert printed == "".join(f"{text};\n" for text in ddl("shop_keys", "mysql"))
+    failed = CliRunner().invoke(app, ["ddl", "--dialect", "oracle"])
+    assert isinstance(failed.exception, FixError)
+    assert "'oracle' is none of mysql, postgresql, sqlite" in str(failed.exception)
+
+
 def test_purge_deletes_old_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "shop.db"
     (tmp_path / "shop_connection.py").write_text(

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 from mqframe_idempotence import WrongUse, ddl
-from mqframe_idempotence.statements import PARAMSTYLES, Statements
+from mqframe_idempotence.statements import PARAMSTYLES, Statements, checked_dialect
 
 EXPECTED = {
     "qmark": ("? AND message_key IN (?, ?)", ("s", "a", "b")),
@@ -39,12 +39,34 @@ def test_the_statements_do_what_they_say(style: str) -> None:
         assert rows(statements.insert("s", ["a", "b", "c"], 7, conflicts=True)) == [("b",), ("c",)]
         with pytest.raises(sqlite3.IntegrityError):
             connection.execute(*statements.insert("s", ["a"], 6, conflicts=False))
+        assert rows(statements.known("s", ["z", "c", "a"])) == [("a",), ("c",)]
         assert rows(statements.count("s", "a")) == [(1,)]
         assert rows(statements.count("t", "a")) == [(0,)]
         assert connection.execute(*statements.purge(6)).rowcount == 1
         assert connection.execute(*statements.delete("s", ["b", "z"])).rowcount == 1
         assert rows(("SELECT scope, message_key, done_ms FROM message_keys", ())) == [("s", "c", 7)]
     connection.close()
+
+
+def test_mysql_has_a_table_of_its_own() -> None:
+    [text] = ddl("shop.keys", "mysql")
+    assert text == ddl("shop.keys", "mariadb")[0]
+    assert text.startswith("CREATE TABLE IF NOT EXISTS shop.keys (scope VARCHAR(50) NOT NULL, ")
+    assert text.endswith("ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin")
+    assert ddl("t") == ddl("t", "postgresql") == ddl("t", "sqlite")
+
+
+def test_purges_of_mysql_have_a_limit() -> None:
+    text, parameters = Statements("keys", "format").purge(7, 1000)
+    assert text == "DELETE FROM keys WHERE done_ms < %s ORDER BY done_ms LIMIT 1000"
+    assert parameters == (7,)
+
+
+@pytest.mark.parametrize("dialect", ["", "MySQL", "oracle"])
+def test_an_unknown_dialect_is_refused(dialect: str) -> None:
+    with pytest.raises(WrongUse, match="is none of mysql, postgresql, sqlite; MariaDB's is 'mysql'"):
+        ddl("keys", dialect)
+    assert checked_dialect("mariadb") == "mysql"
 
 
 @pytest.mark.parametrize("table", ["", "a b", "x;drop", "1a", "a.b.c", 'a"'])

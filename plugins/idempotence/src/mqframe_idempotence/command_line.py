@@ -9,6 +9,7 @@ import typer
 from mqframe_cli.extension import new_app
 
 from mqframe.core.errors import FixError
+from mqframe_idempotence.drivers import POSTGRESQL
 from mqframe_idempotence.sql import SqlStore
 from mqframe_idempotence.statements import TABLE, ddl
 from mqframe_idempotence.stores import KEEP_SECONDS
@@ -19,9 +20,14 @@ _DAY_SECONDS = 86400.0
 
 
 @app.command("ddl")
-def print_ddl(table: Table = TABLE) -> None:
+def print_ddl(
+    table: Table = TABLE,
+    dialect: Annotated[
+        str, typer.Option(help="The database: postgresql, sqlite, or mysql, which is MariaDB's, too.")
+    ] = POSTGRESQL,
+) -> None:
     """Print the statements that make the table, for a migration."""
-    for statement in ddl(table):
+    for statement in ddl(table, dialect):
         typer.echo(f"{statement};")
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from inspect import isawaitable
 from typing import Any
 
 from mqframe_idempotence.driver_errors import meaning
+from mqframe_idempotence.drivers import POSTGRESQL
 from mqframe_idempotence.errors import WrongUse
 from mqframe_idempotence.handles import (
     AlchemyHandle,
@@ -18,7 +19,8 @@ from mqframe_idempotence.handles import (
     DbapiHandle,
     Handle,
 )
-from mqframe_idempotence.statements import PARAMSTYLES, TABLE, checked_table, ddl
+from mqframe_idempotence.kept_connections import KeptConnections
+from mqframe_idempotence.statements import PARAMSTYLES, TABLE, checked_dialect, checked_table, ddl
 from mqframe_idempotence.steps import Steps, run, run_async
 from mqframe_idempotence.stores import KEEP_SECONDS, Claims
 from mqframe_idempotence.transaction import TableOptions, Transaction
@@ -44,9 +46,9 @@ class _Table:
             raise WrongUse(f"lock_seconds={lock_seconds!r} is to be more than 0")
         self._options = TableOptions(checked_table(table), on_conflict, lock_seconds, now_ms)
 
-    def ddl(self) -> tuple[str, str]:
-        """The statements of `create_table`, for migrations."""
-        return ddl(self._options.table)
+    def ddl(self, dialect: str = POSTGRESQL) -> tuple[str, ...]:
+        """The statements of `create_table` on `dialect`, for migrations; see the function `ddl`."""
+        return ddl(self._options.table, dialect)
 
     def _away(self, problem: Exception) -> Exception:
         return meaning(problem, self._options.table, "of the driver")
@@ -67,9 +69,7 @@ class _PlainTable(_Table):
 
     def create_table(self) -> None:
         """Make the table and its index where they do not exist. Raises as `open` does."""
-        self._alone(
-            lambda transaction: transaction.carry_out([(text, _none(transaction)) for text in self.ddl()])
-        )
+        self._alone(lambda transaction: transaction.create_table())
 
     def purge(self, older_than_seconds: float = KEEP_SECONDS) -> int:
         """Delete keys that are older; how many there were.
@@ -82,9 +82,13 @@ class _PlainTable(_Table):
     def _alone(self, steps: Callable[[Transaction], Steps[int]]) -> int:
         attempt = self.open("")
         try:
-            return run(steps(attempt.transaction))
-        finally:
-            attempt.close()
+            count = run(steps(attempt.transaction))
+        except BaseException:
+            with suppress(Exception):  # what was wrong before counts more
+                attempt.close()
+            raise
+        attempt.close()
+        return count
 
 
 class _AsyncTable(_Table):
@@ -102,9 +106,7 @@ class _AsyncTable(_Table):
 
     async def create_table(self) -> None:
         """As `SqlStore.create_table`."""
-        await self._alone(
-            lambda transaction: transaction.carry_out([(text, _none(transaction)) for text in self.ddl()])
-        )
+        await self._alone(lambda transaction: transaction.create_table())
 
     async def purge(self, older_than_seconds: float = KEEP_SECONDS) -> int:
         """As `SqlStore.purge`."""
@@ -113,9 +115,13 @@ class _AsyncTable(_Table):
     async def _alone(self, steps: Callable[[Transaction], Steps[int]]) -> int:
         attempt = await self.open("")
         try:
-            return await run_async(steps(attempt.transaction))
-        finally:
-            await attempt.close()
+            count = await run_async(steps(attempt.transaction))
+        except BaseException:
+            with suppress(Exception):  # what was wrong before counts more
+                await attempt.close()
+            raise
+        await attempt.close()
+        return count
 
 
 class SqlStore(_PlainTable):
@@ -127,10 +133,11 @@ class SqlStore(_PlainTable):
     `connect`: returns a new connection that does not commit by itself, or a context manager of one, such as
     `pool.connection`; called in every thread that works. `keep_connections`: each thread keeps its connection
     as long as nothing goes wrong with it. `table`: its name. `paramstyle`: by default that of the driver.
-    `on_conflict=False`: for databases without ON CONFLICT DO NOTHING, whose statements fail alone.
-    `lock_seconds`: how long to wait for another delivery of the same key, and what else is locked, before the
-    message is put off; on PostgreSQL and SQLite, by default as the connection has it.
-    Raises `WrongUse`.
+    `dialect`: "mysql" (MariaDB, too), "postgresql" or "sqlite"; by default that of the driver, to be said
+    where something wraps its connections. `on_conflict=False`: for other databases, without ON CONFLICT DO
+    NOTHING, whose statements fail alone. `lock_seconds`: how long to wait for another delivery of the same
+    key, and what else is locked, before the message is put off; by default as the connection has it; on
+    MySQL in whole seconds, rounded up, which the connection keeps. Raises `WrongUse`.
     """
 
     def __init__(
@@ -139,6 +146,7 @@ class SqlStore(_PlainTable):
         *,
         table: str = TABLE,
         paramstyle: str | None = None,
+        dialect: str | None = None,
         keep_connections: bool = False,
         on_conflict: bool = True,
         lock_seconds: float | None = None,
@@ -147,87 +155,33 @@ class SqlStore(_PlainTable):
         super().__init__(table, on_conflict, lock_seconds, now_ms)
         self._connect = connect
         self._paramstyle = checked_paramstyle(paramstyle)
-        self._kept = threading.local() if keep_connections else None
+        self._dialect = None if dialect is None else checked_dialect(dialect)
+        self._kept: KeptConnections | None = None
+        if keep_connections:
+            self._kept = KeptConnections(connect, self._paramstyle, self._dialect)
 
     def close(self) -> None:
         """Close the connection that the calling thread keeps, if any; the next use opens another."""
-        kept = self._take()
-        if kept is not None:
-            kept.close()
+        if self._kept is not None:
+            self._kept.close()
 
     def _handle(self) -> Handle:
         if self._kept is not None:
-            connection = self._take()
-            if connection is None:
-                connection = self._connect()
-            return _KeptHandle(connection, self._kept, self._paramstyle)
+            return self._kept.handle()
         given = self._connect()
         if hasattr(given, "cursor") or not hasattr(given, "__enter__"):
-            return DbapiHandle(given, given.close, self._paramstyle)
+            return DbapiHandle(given, given.close, self._paramstyle, self._dialect)
         connection = given.__enter__()
-        return DbapiHandle(connection, lambda: given.__exit__(None, None, None), self._paramstyle)
-
-    def _take(self) -> Any:
-        kept: _Kept | None = getattr(self._kept, "value", None)
-        return None if kept is None else kept.take()
-
-
-class _Kept:
-    """The connection of a thread that is not used at the moment; closed when the thread ends."""
-
-    def __init__(self, connection: Any) -> None:
-        self._connection = connection
-
-    def take(self) -> Any:
-        """The connection, which is not kept any more; `None` where it is in use."""
-        connection, self._connection = self._connection, None
-        return connection
-
-    def __del__(self) -> None:
-        if self._connection is not None:
-            with suppress(Exception):  # SQLite's may be closed by their threads only, and close themselves
-                self._connection.close()
-
-
-class _KeptHandle(DbapiHandle):
-    """A connection that goes back to `kept` of its thread unless something went wrong with it."""
-
-    def __init__(self, connection: Any, kept: threading.local, paramstyle: str | None) -> None:
-        self._keeping = kept
-        self._sound = True
-        super().__init__(connection, self._put_back, paramstyle)
-
-    def execute(self, text: str, parameters: Any, fetch: bool) -> Any:
-        """As `Handle.execute`."""
-        return self._watched(lambda: super(_KeptHandle, self).execute(text, parameters, fetch))
-
-    def commit(self) -> Any:
-        """Commit."""
-        return self._watched(super().commit)
-
-    def rollback(self) -> Any:
-        """Roll back."""
-        return self._watched(super().rollback)
-
-    def _watched(self, call: Callable[[], Any]) -> Any:
-        try:
-            return call()
-        except BaseException:
-            self._sound = False
-            raise
-
-    def _put_back(self) -> None:
-        if self._sound:
-            self._keeping.value = _Kept(self.session)
-        else:
-            self.session.close()
+        return DbapiHandle(
+            connection, lambda: given.__exit__(None, None, None), self._paramstyle, self._dialect
+        )
 
 
 class AsyncSqlStore(_AsyncTable):
-    """As `SqlStore`, for asynchronous drivers after PEP 249: psycopg's `AsyncConnection`, aiosqlite.
+    """As `SqlStore`, for asynchronous drivers after PEP 249: psycopg's `AsyncConnection`, asyncmy, aiosqlite.
 
     `connect`: returns an awaitable of a new connection, or an asynchronous context manager of one, such as
-    `pool.connection`. `paramstyle`: by default that of the driver.
+    `pool.connection` of psycopg and `pool.acquire` of asyncmy and aiomysql.
     """
 
     def __init__(
@@ -236,6 +190,7 @@ class AsyncSqlStore(_AsyncTable):
         *,
         table: str = TABLE,
         paramstyle: str | None = None,
+        dialect: str | None = None,
         on_conflict: bool = True,
         lock_seconds: float | None = None,
         now_ms: Callable[[], int] = _wall_ms,
@@ -243,14 +198,17 @@ class AsyncSqlStore(_AsyncTable):
         super().__init__(table, on_conflict, lock_seconds, now_ms)
         self._connect = connect
         self._paramstyle = checked_paramstyle(paramstyle)
+        self._dialect = None if dialect is None else checked_dialect(dialect)
 
     async def _handle(self) -> Handle:
         given = self._connect()
-        if isawaitable(given):
+        if hasattr(given, "__aenter__"):  # where it can be awaited as well, a pool wants its connection back
+            connection = await given.__aenter__()
+            close = partial(given.__aexit__, None, None, None)
+        else:
             connection = await given
-            return AsyncDbapiHandle(connection, connection.close, self._paramstyle)
-        connection = await given.__aenter__()
-        return AsyncDbapiHandle(connection, lambda: given.__aexit__(None, None, None), self._paramstyle)
+            close = getattr(connection, "ensure_closed", connection.close)
+        return AsyncDbapiHandle(connection, close, self._paramstyle, self._dialect)
 
 
 class SqlAlchemyStore(_PlainTable):
@@ -301,7 +259,11 @@ class SqlAttempt:
 
     def __init__(self, transaction: Transaction) -> None:
         self.transaction = transaction
-        self.session = transaction.session
+
+    @property
+    def session(self) -> Any:
+        """The connection or session, from `claim` on."""
+        return self.transaction.session
 
     def claim(self, keys: Sequence[str]) -> Claims:
         """Claim `keys`."""
@@ -325,7 +287,11 @@ class AsyncSqlAttempt:
 
     def __init__(self, transaction: Transaction) -> None:
         self.transaction = transaction
-        self.session = transaction.session
+
+    @property
+    def session(self) -> Any:
+        """The connection or session, from `claim` on."""
+        return self.transaction.session
 
     def claim(self, keys: Sequence[str]) -> Awaitable[Claims]:
         """Claim `keys`."""
@@ -349,7 +315,3 @@ def checked_paramstyle(paramstyle: str | None) -> str | None:
     if paramstyle is not None and paramstyle not in PARAMSTYLES:
         raise WrongUse(f"paramstyle {paramstyle!r} is none of {', '.join(PARAMSTYLES)}")
     return paramstyle
-
-
-def _none(transaction: Transaction) -> Any:
-    return transaction.no_parameters

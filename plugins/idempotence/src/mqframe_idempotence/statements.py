@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
+from mqframe_idempotence.drivers import DIALECTS, MYSQL, POSTGRESQL, dialect_named
 from mqframe_idempotence.errors import WrongUse
 from mqframe_idempotence.keys import KEY_CHARACTERS_MAX, SCOPE_CHARACTERS_MAX
 
@@ -33,19 +34,37 @@ def checked_table(table: str) -> str:
     return table
 
 
-def ddl(table: str = TABLE) -> tuple[str, str]:
-    """The statements that make the table and its index, for SQLite, PostgreSQL and what understands them.
+def checked_dialect(name: str) -> str:
+    """The dialect called `name`. Raises `WrongUse` when it is none that is known."""
+    dialect = dialect_named(name)
+    if dialect not in DIALECTS:
+        raise WrongUse(f"dialect {name!r} is none of {', '.join(DIALECTS)}; MariaDB's is {MYSQL!r}")
+    return dialect
 
-    `scope`: name of the effect; `message_key`: the key, or its digest; `done_ms`: when it was claimed,
-    milliseconds since 1970. Raises `WrongUse` for a name that is none.
+
+def ddl(table: str = TABLE, dialect: str = POSTGRESQL) -> tuple[str, ...]:
+    """The statements that make the table and its index.
+
+    `dialect`: "postgresql" and "sqlite", whose statements are the same, for them and what understands them;
+    "mysql" for MySQL and MariaDB. `scope`: name of the effect; `message_key`: the key, or its digest;
+    `done_ms`: when it was claimed, milliseconds since 1970. Raises `WrongUse` for names that are none.
     """
     checked_table(table)
-    return (
-        f"CREATE TABLE IF NOT EXISTS {table} ("
+    columns = (
         f"scope VARCHAR({SCOPE_CHARACTERS_MAX}) NOT NULL, "
         f"message_key VARCHAR({KEY_CHARACTERS_MAX}) NOT NULL, "
         "done_ms BIGINT NOT NULL, "
-        "PRIMARY KEY (scope, message_key))",
+        "PRIMARY KEY (scope, message_key)"
+    )
+    if checked_dialect(dialect) == MYSQL:
+        # Collations that are the default there take "Order" for "order". A key has 1,000 bytes at most, of
+        # which older formats of rows index 767.
+        return (
+            f"CREATE TABLE IF NOT EXISTS {table} ({columns}, KEY done_ms (done_ms)) "
+            "ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin",
+        )
+    return (
+        f"CREATE TABLE IF NOT EXISTS {table} ({columns})",
         f"CREATE INDEX IF NOT EXISTS {table.replace('.', '_')}_done ON {table} (done_ms)",
     )
 
@@ -62,7 +81,8 @@ class Statements:
         self._placeholder = _PLACEHOLDERS[paramstyle]
 
     def insert(self, scope: str, keys: Sequence[str], now_ms: int, *, conflicts: bool) -> Statement:
-        """Insert `keys`; `conflicts`: known ones are left out, and of several the new ones returned."""
+        """Insert `keys`; `conflicts`: known ones are left out, and of several the new ones returned (not on
+        MySQL)."""
         values: list[object] = []
         for key in keys:
             values += (scope, key, now_ms)
@@ -84,9 +104,17 @@ class Statements:
         text = f"SELECT COUNT(*) FROM {self.table} WHERE scope = {self._marks(1)}"
         return f"{text} AND message_key = {self._marks(1, 1)}", self._bound([scope, key])
 
-    def purge(self, before_ms: int) -> Statement:
-        """Delete what was claimed before that."""
-        return f"DELETE FROM {self.table} WHERE done_ms < {self._marks(1)}", self._bound([before_ms])
+    def known(self, scope: str, keys: Sequence[str]) -> Statement:
+        """Those of `keys` that there are."""
+        text = f"SELECT message_key FROM {self.table} WHERE scope = {self._marks(1)}"
+        return f"{text} AND message_key IN ({self._marks(len(keys), 1)})", self._bound([scope, *keys])
+
+    def purge(self, before_ms: int, rows_max: int | None = None) -> Statement:
+        """Delete what was claimed before that; `rows_max`: so many rows at most, the oldest (MySQL)."""
+        text = f"DELETE FROM {self.table} WHERE done_ms < {self._marks(1)}"
+        if rows_max is not None:
+            text += f" ORDER BY done_ms LIMIT {rows_max}"
+        return text, self._bound([before_ms])
 
     def _marks(self, count: int, after: int = 0) -> str:
         return ", ".join(self._placeholder.format(after + number + 1) for number in range(count))
