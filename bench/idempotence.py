@@ -24,10 +24,11 @@ from collections.abc import Callable
 from typing import Any
 
 ROOT = pathlib.Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT / "plugins/idempotence/tests"))
+sys.path[:0] = [str(ROOT / "plugins/idempotence/tests"), str(ROOT / "tests")]
 
-from instances import PostgresServer, RedisServer, message, postgres_folder  # noqa: E402
 from mqframe_idempotence import MemoryStore, Once, OnceInTransaction, RedisStore, SqlStore  # noqa: E402
+from redis_server import RedisServer  # noqa: E402
+from stores_to_try import PostgresServer, message, postgres_folder  # noqa: E402
 
 from mqframe import ConsumeResult, ListenerContext, MessageQueue  # noqa: E402
 

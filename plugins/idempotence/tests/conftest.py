@@ -14,7 +14,8 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from stores_to_try import PostgresServer, RedisServer, StoreKind, kinds, postgres_folder
+from redis_server import RedisServer, running_redis
+from stores_to_try import PostgresServer, StoreKind, kinds, postgres_folder
 
 
 def missing(reason: str) -> None:
@@ -43,19 +44,9 @@ def postgres() -> Iterator[PostgresServer]:
 
 @pytest.fixture(scope="session")
 def redis_server() -> Iterator[RedisServer]:
-    """A Redis of its own on a free port, which keeps nothing on disk."""
-    program = shutil.which("redis-server")
-    if program is None:
-        missing("not installed: redis-server")
-    assert program is not None
-    folder = Path(tempfile.mkdtemp(prefix="mqframe-redis-"))
-    server = RedisServer(program, folder)
-    try:
-        server.start()
+    """A Redis of its own for all tests."""
+    with running_redis() as server:
         yield server
-    finally:
-        server.stop()
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture

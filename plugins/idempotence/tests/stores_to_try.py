@@ -6,7 +6,6 @@ import asyncio
 import os
 import pwd
 import shutil
-import socket
 import sqlite3
 import subprocess
 import threading
@@ -119,39 +118,6 @@ class PostgresServer:
         if self._user is None:
             return where
         return {**where, "user": self._user.pw_uid, "group": self._user.pw_gid, "extra_groups": []}
-
-
-class RedisServer:
-    """Redis on a free port of the loopback interface."""
-
-    def __init__(self, program: str, folder: Path) -> None:
-        self._program = program
-        self._folder = folder
-        self.port = 0
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def start(self) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
-        words = ["--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--dir", str(self._folder)]
-        self._process = subprocess.Popen([self._program, *words], stdout=subprocess.DEVNULL)
-        until(self._answers)
-
-    def stop(self) -> None:
-        if self._process is not None:
-            self._process.terminate()
-            self._process.wait(60)
-
-    def client(self, **options: Any) -> redis.Redis:
-        return redis.Redis(port=self.port, **options)
-
-    def _answers(self) -> bool:
-        try:
-            with self.client() as client:
-                return bool(client.ping())
-        except redis.exceptions.ConnectionError:
-            return False
 
 
 class LoopThread:

@@ -14,7 +14,8 @@ import pytest
 from mqframe_idempotence import AsyncRedisStore, MemoryStore, Once, OnceInTransaction, SqlStore
 from mqframe_idempotence.counts import Counted
 from mqframe_testing import Cluster
-from stores_to_try import RedisServer, sqlite_names, until
+from redis_server import RedisServer
+from stores_to_try import sqlite_names, until
 
 from mqframe import (
     Admin,

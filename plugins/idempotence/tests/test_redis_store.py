@@ -18,7 +18,8 @@ import redis.asyncio
 from mqframe_idempotence import AsyncRedisStore, InProgress, Once, RedisStore, StoreAway, WrongUse
 from mqframe_idempotence.counts import Counted
 from mqframe_idempotence.stores import Claim
-from stores_to_try import RedisServer, message, until
+from redis_server import RedisServer
+from stores_to_try import message, until
 
 
 @pytest.fixture
