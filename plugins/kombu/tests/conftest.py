@@ -65,6 +65,10 @@ def app(url: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cel
     monkeypatch.setitem(sys.modules, "tasks_of_tests", module)
     spec.loader.exec_module(module)
     yield module.app
+    if module.app.conf.result_backend == "rpc://":
+        results = module.app.backend.result_consumer
+        results.consume_from("none")  # what has not begun cannot be stopped
+        results.stop()
     module.app.close()
 
 
