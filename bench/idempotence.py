@@ -24,16 +24,16 @@ from collections.abc import Callable
 from typing import Any
 
 ROOT = pathlib.Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT / "plugins/idempotence/tests"))
+sys.path[:0] = [str(ROOT / "plugins/idempotence/tests"), str(ROOT / "tests")]
 
 from database_servers import (  # noqa: E402
     MariaServer,
     PostgresServer,
-    RedisServer,
     maria_program,
     postgres_folder,
 )
 from mqframe_idempotence import MemoryStore, Once, OnceInTransaction, RedisStore, SqlStore  # noqa: E402
+from redis_server import RedisServer  # noqa: E402
 from stores_to_try import message  # noqa: E402
 
 from mqframe import ConsumeResult, ListenerContext, MessageQueue  # noqa: E402

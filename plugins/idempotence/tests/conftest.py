@@ -18,10 +18,10 @@ sys.path.insert(0, str(Path(__file__).parent))
 from database_servers import (
     MariaServer,
     PostgresServer,
-    RedisServer,
     maria_program,
     postgres_folder,
 )
+from redis_server import RedisServer, running_redis
 from stores_to_try import StoreKind, kinds
 
 
@@ -60,9 +60,9 @@ def mariadb() -> Iterator[MariaServer]:
 
 @pytest.fixture(scope="session")
 def redis_server() -> Iterator[RedisServer]:
-    """A Redis of its own on a free port, which keeps nothing on disk."""
-    program = shutil.which("redis-server") or missing("not installed: redis-server")
-    yield from served("redis", lambda folder: RedisServer(program, folder))
+    """A Redis of its own for all tests."""
+    with running_redis() as server:
+        yield server
 
 
 @pytest.fixture

@@ -8,25 +8,13 @@ import shutil
 import signal
 import socket
 import subprocess
-import time
 import uuid
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pymysql
-import redis
-
-START_SECONDS = 60.0
-
-
-def until(true: Callable[[], object], seconds: float = START_SECONDS) -> None:
-    """Wait until `true()`; fails when that does not come."""
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end, "it did not happen in time"
-        time.sleep(0.01)
+from real_time import until
 
 
 def postgres_folder() -> Path | None:
@@ -198,36 +186,3 @@ class FreshTables:
             return rows
         finally:
             connection.close()
-
-
-class RedisServer:
-    """Redis on a free port of the loopback interface."""
-
-    def __init__(self, program: str, folder: Path) -> None:
-        self._program = program
-        self._folder = folder
-        self.port = 0
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def start(self) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
-        words = ["--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--dir", str(self._folder)]
-        self._process = subprocess.Popen([self._program, *words], stdout=subprocess.DEVNULL)
-        until(self._answers)
-
-    def stop(self) -> None:
-        if self._process is not None:
-            self._process.terminate()
-            self._process.wait(60)
-
-    def client(self, **options: Any) -> redis.Redis:
-        return redis.Redis(port=self.port, **options)
-
-    def _answers(self) -> bool:
-        try:
-            with self.client() as client:
-                return bool(client.ping())
-        except redis.exceptions.ConnectionError:
-            return False

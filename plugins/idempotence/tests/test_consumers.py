@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from database_servers import RedisServer, until
 from mqframe_idempotence import AsyncRedisStore, MemoryStore, Once, OnceInTransaction, SqlStore
 from mqframe_idempotence.counts import Counted
 from mqframe_testing import Cluster
+from real_time import until
+from redis_server import RedisServer
 from stores_to_try import sqlite_names
 
 from mqframe import (

@@ -8,7 +8,7 @@ from typing import Any
 
 import pymysql
 import pytest
-from database_servers import FreshTables, MariaServer, until
+from database_servers import FreshTables, MariaServer
 from mqframe_idempotence import (
     AsyncSqlStore,
     Claim,
@@ -24,6 +24,7 @@ from mqframe_idempotence import (
     ddl,
 )
 from mqframe_idempotence.counts import Counted
+from real_time import until
 from stores_to_try import message
 from test_sql import killed
 

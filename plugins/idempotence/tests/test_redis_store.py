@@ -15,10 +15,11 @@ from typing import Any
 import pytest
 import redis
 import redis.asyncio
-from database_servers import RedisServer, until
 from mqframe_idempotence import AsyncRedisStore, InProgress, Once, RedisStore, StoreAway, WrongUse
 from mqframe_idempotence.counts import Counted
 from mqframe_idempotence.stores import Claim
+from real_time import until
+from redis_server import RedisServer
 from stores_to_try import message
 
 

@@ -14,6 +14,7 @@ from mqframe_testing.server_process import ServerProcess
 
 sys.path.insert(0, str(Path(__file__).parent))
 from kombu_workers import Worker
+from redis_server import RedisServer, running_redis
 
 APP = Path(__file__).with_name("tasks_of_tests.py")
 
@@ -24,6 +25,13 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     small = "store.commit_log_file_bytes=16777216"
     with ServerProcess(data, small, "delay.timer_precision_ms=100") as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def redis_server() -> Iterator[RedisServer]:
+    """What people come from, for all tests of a process."""
+    with running_redis() as server:
+        yield server
 
 
 @pytest.fixture
@@ -57,6 +65,10 @@ def app(url: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cel
     monkeypatch.setitem(sys.modules, "tasks_of_tests", module)
     spec.loader.exec_module(module)
     yield module.app
+    if module.app.conf.result_backend == "rpc://":
+        results = module.app.backend.result_consumer
+        results.consume_from("none")  # what has not begun cannot be stopped
+        results.stop()
     module.app.close()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import time
@@ -9,7 +10,7 @@ from pathlib import Path
 
 from celery import Celery, Task
 from celery.exceptions import Reject
-from celery.signals import task_prerun
+from celery.signals import task_prerun, task_revoked
 from kombu import Queue
 from pydantic import BaseModel
 
@@ -34,6 +35,8 @@ app.conf.update(
 
 if steps := os.environ.get("TEST_STEPS"):
     app.conf.task_queues = [Queue("celery"), Queue(steps, max_priority=9)]
+if arguments := os.environ.get("TEST_QUEUE_ARGUMENTS"):
+    app.conf.task_queues = [Queue("celery", queue_arguments=json.loads(arguments))]
 
 
 @app.task(shared=False)
@@ -124,3 +127,10 @@ def before(task: Task, args: tuple[object, ...], **_: object) -> None:
     """Notes that a task begins, as applications have it that count or trace them."""
     if task.name.startswith("work_"):
         note(f"before-{args[0]['number']}")
+
+
+@task_revoked.connect
+def after_expiry(request: object, expired: bool, **_: object) -> None:
+    """Notes that a task was too old."""
+    if expired:
+        note(f"expired-{request.id}")

@@ -283,7 +283,7 @@ def test_a_dead_letter_exchange_gets_what_is_rejected(connection) -> None:
     message.reject()
     (dead,) = drained(connection, graves, count=1)
     assert dead.payload == "x"
-    assert dead.headers == {"a": 1, "x-first-death-queue": "mortal"}
+    assert dead.headers == {"a": 1, "x-first-death-queue": "mortal", "x-first-death-reason": "rejected"}
     assert dead.delivery_info["routing_key"] == "from.mortal"
 
 

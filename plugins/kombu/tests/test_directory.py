@@ -69,7 +69,7 @@ async def test_what_one_process_notes_another_sees(host: str) -> None:
 
 async def test_queues_are_noted() -> None:
     _, one, two = staged()
-    record = QueueRecord(durable=True, priorities=True, message_ttl=5, dead_letter_exchange="d", seen=3)
+    record = QueueRecord(durable=True, max_priority=9, message_ttl=5, dead_letter_exchange="d", seen=3)
     await one.put_queue("q", record)
     assert await two.queue("q") == record
     assert await two.queues() == {"q": record}

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from typing import Any
 
@@ -7,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mqframe_kombu import envelope
-from mqframe_kombu.envelope import expiration_of, to_message, to_payload
+from mqframe_kombu.envelope import expiration_of, headers_of, to_message, to_payload
 
 from mqframe import Message
 from mqframe.core.errors import FixError
@@ -105,6 +106,36 @@ def test_lifetimes_are_found() -> None:
     assert expiration_of(Stored(with_one)) == "2000"  # type: ignore[arg-type]
     assert expiration_of(Stored(to_message("q", payload()))) is None  # type: ignore[arg-type]
     assert set(with_one.properties) <= envelope.NAMES
+
+
+def test_a_task_that_expires_is_left_to_its_worker() -> None:
+    expires = {"task": "shop.add", "expires": "2030-01-01T00:00:00+00:00"}
+    for headers, lifetime in (
+        (expires, None),
+        ({"task": "shop.add", "expires": None}, "5"),
+        ({"expires": "2030-01-01T00:00:00+00:00"}, "5"),
+    ):
+        message = to_message("q", payload(headers=headers, properties={"expiration": "5"}))
+        assert expiration_of(Stored(message)) == lifetime  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("size", [0, 30_000])
+def test_headers_are_found_wherever_they_are(size: int) -> None:
+    headers = {"eta": "2030-01-01T00:00:00+00:00", "x": "x" * size}
+    message = to_message("q", payload(headers=headers))
+    assert (envelope.FORM in message.properties) is bool(size)
+    assert headers_of(Stored(message)) == headers  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("table", ["{", "[5]", '"text"', "[" * 100_000])
+def test_headers_that_cannot_be_read_are_none(table: str) -> None:
+    for properties, body in (
+        ({envelope.HEADERS: table}, b""),
+        ({envelope.FORM: "body"}, table.encode()),
+        ({envelope.FORM: "body"}, json.dumps({envelope.HEADERS: table}).encode()),
+        ({envelope.FORM: "body"}, b'{"kombu_headers": 5}'),
+    ):
+        assert headers_of(Stored(Message("q", body, properties=properties))) == {}  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("table", ['{"expiration":', '["expiration"]', '{"expiration":' + "[" * 100_000])

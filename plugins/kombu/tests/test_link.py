@@ -6,11 +6,14 @@ import subprocess
 import sys
 import time
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 
 import pytest
 from kombu import Connection, Consumer, Producer, Queue
 from kombu_workers import until
 from mqframe_kombu import topic_of
+from mqframe_kombu.envelope import to_message
+from mqframe_kombu.held import Source
 from mqframe_kombu.link import Link
 from mqframe_kombu.options import TransportOptions
 
@@ -94,6 +97,29 @@ def test_priorities_are_known_to_who_did_not_declare_them(url: str) -> None:
         with Admin(nameserver=connection.transport.link.nameserver) as admin:
             stats = admin.topics.stats(topic_of("q", virtual_host=host, step=6))
         assert [offset.max_offset for offset in stats.values()] == [1]
+
+
+@pytest.mark.parametrize(("most", "step"), [(10, 9), (9, 9), (5, 3), (2, 0), (0, 0)])
+def test_no_priority_is_above_that_of_the_queue(url: str, most: int, step: int) -> None:
+    with Connection(url) as connection:
+        Producer(connection).publish(
+            "x", routing_key="q", priority=10, declare=[Queue("q", max_priority=most)]
+        )
+        with Admin(nameserver=connection.transport.link.nameserver) as admin:
+            topic = topic_of("q", virtual_host=url.rpartition("/")[2], step=step)
+            assert [offset.max_offset for offset in admin.topics.stats(topic).values()] == [1]
+
+
+def test_what_waited_for_its_time_is_not_too_old(url: str) -> None:
+    source = Source("q", 0, None)  # type: ignore[arg-type]
+    born = time.time_ns() // 1_000_000 - 60_000
+    with Connection(url) as connection:
+        Queue("q", message_ttl=30)(connection).declare()
+        link = connection.transport.link
+        for headers, expected in ((eta(-1), True), ({}, False), (eta(-40), False)):
+            message = to_message("q", {"body": "x", "headers": headers})
+            popped = SimpleNamespace(properties=message.properties, body=message.body, born_timestamp=born)
+            assert link.call(link.is_for_now(source, popped)) is expected, headers
 
 
 def test_a_prefix_is_before_all_names(url: str, server) -> None:

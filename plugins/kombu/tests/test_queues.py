@@ -71,7 +71,7 @@ async def test_a_queue_is_a_topic_and_a_group(queue_scene) -> None:
 async def test_messages_are_counted_emptied_and_deleted(queue_scene) -> None:
     async with queue_scene() as scene:
         queues, topic = scene.queues, f"{scene.name}%_orders"
-        await queues.declare("orders", QueueRecord(durable=True, priorities=True))
+        await queues.declare("orders", QueueRecord(durable=True, max_priority=9))
         assert await queues.size("orders") == 0
         await scene.send(topic, b"1", b"2", b"3")
         await scene.send(f"{topic}%-5", b"urgent")

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mqframe_kombu.times import deliver_ms, due_ms, lifetime_ms, waits_again
+from mqframe_kombu.times import deliver_ms, due_ms, lifetime_ms, since_ms, waits_again
 
 DAY = 86_400_000
 
@@ -70,3 +70,10 @@ def test_the_shorter_lifetime_counts() -> None:
     assert lifetime_ms(None, 300) == 300
     assert lifetime_ms(None, None) is None
     assert lifetime_ms("soon", None) is None
+
+
+def test_a_message_grows_old_from_when_it_is_due() -> None:
+    due = {"eta": "1970-01-02T00:00:00+00:00"}
+    assert since_ms(5, due) == DAY
+    assert since_ms(DAY + 5, due) == DAY + 5
+    assert since_ms(5, {}) == since_ms(5, None) == 5

@@ -9,7 +9,6 @@ from types import SimpleNamespace
 import pytest
 from kombu import Connection, Consumer, Producer, Queue
 from kombu.asynchronous import Hub
-from kombu.utils import compat
 from kombu_workers import lasting, until
 from mqframe_kombu import Transport
 from mqframe_kombu.transport import hooks_of, nameservers_of, net_of
@@ -71,12 +70,6 @@ def test_no_name_server_is_a_connection_error() -> None:
     with pytest.raises(ConnectError, match=r"no connection to 127\.0\.0\.1"):
         connection.transport.establish_connection()
     assert issubclass(ConnectError, connection.connection_errors)
-
-
-def test_greenlets_are_refused(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compat, "_environment", "gevent")
-    with pytest.raises(FixError, match="needs real threads, not gevent"):
-        Connection(url).connect()
 
 
 def test_what_it_says_of_itself(url: str) -> None:

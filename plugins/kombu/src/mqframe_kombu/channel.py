@@ -14,25 +14,18 @@ from kombu.transport.base import to_rabbitmq_queue_arguments
 from mqframe.core.errors import CallTimeout, ClosedError, FixError, MqframeError
 from mqframe.log import get_logger
 from mqframe_kombu import envelope
-from mqframe_kombu.directory import Binding, Exchange, QueueRecord
+from mqframe_kombu.directory import Binding, Exchange
 from mqframe_kombu.feed import Feed
 from mqframe_kombu.held import Held, HeldOutcome, Source
 from mqframe_kombu.link import END_SECONDS
 from mqframe_kombu.qos import QoS
+from mqframe_kombu.queue_arguments import OF_BINDINGS, OF_CONSUMERS, OF_EXCHANGES, record_of, refuse
 from mqframe_kombu.routing import TYPES
 
 if TYPE_CHECKING:
     from mqframe_kombu.transport import Transport
 
 log = get_logger("kombu")
-
-ARGUMENTS = {
-    "x-message-ttl": "message_ttl",
-    "x-expires": "expires",
-    "x-dead-letter-exchange": "dead_letter_exchange",
-    "x-dead-letter-routing-key": "dead_letter_routing_key",
-}
-"""Arguments of queues that are kept, and the fields of `QueueRecord` for them; besides `x-max-priority`."""
 
 
 class Channel(virtual.Channel):  # type: ignore[misc]
@@ -83,7 +76,8 @@ class Channel(virtual.Channel):  # type: ignore[misc]
             return
         if kind not in TYPES:
             raise FixError(f"exchange {name!r} cannot be of the type {kind!r}; use {', '.join(TYPES)}")
-        declared = Exchange(kind, bool(durable), bool(auto_delete), dict(arguments or {}))
+        refuse(f"the exchange {name!r}", arguments, OF_EXCHANGES)
+        declared = Exchange(kind, bool(durable), bool(auto_delete))
         known = self._link.call(self._link.directory.declare_exchange(name, declared))
         if known.type != kind:
             self._raise(
@@ -122,6 +116,7 @@ class Channel(virtual.Channel):  # type: ignore[misc]
         **kwargs: Any,
     ) -> None:
         """Bind a queue to an exchange for all processes."""
+        refuse(f"a binding of the queue {queue!r}", arguments, OF_BINDINGS)
         name = exchange or "amq.direct"
         if name.startswith("amq."):
             self.exchange_declare(name, name.removeprefix("amq."), durable=True)
@@ -154,24 +149,31 @@ class Channel(virtual.Channel):  # type: ignore[misc]
         nowait: bool = False,
         **kwargs: Any,
     ) -> queue_declare_ok_t:
-        """Make a queue, or (`passive`) look whether it is there; its name and the number of its messages."""
+        """Make a queue, or (`passive`) look whether it is there; its name and the number of its messages.
+
+        Raises `FixError` for arguments that cannot be heeded (`queue_arguments`).
+        """
         name = queue or f"amq.gen-{uuid4()}"
         queues = self._link.queues
         if passive:
             if not self._link.call(queues.exists(name)):
                 self._raise(404, f"NOT_FOUND - no queue {name!r}", "Queue.declare")
             return queue_declare_ok_t(name, self._size(name), 0)
-        given = dict(arguments or {})
-        record = QueueRecord(
+        record = record_of(
+            name,
+            arguments or {},
             durable=bool(durable),
             exclusive=bool(exclusive),
             auto_delete=bool(auto_delete),
-            priorities=bool(given.pop("x-max-priority", None)),
-            **{field: given.pop(key) for key, field in ARGUMENTS.items() if key in given},
         )
-        ignored = sorted(key for key in given if key.startswith("x-") and key != "x-queue-type")
-        if ignored and name not in queues.known:
-            log.warning("arguments of a queue have no effect here", queue=name, arguments=ignored)
+        if (
+            record.message_ttl is not None
+            and record.dead_letter_exchange is not None
+            and name not in queues.known
+        ):
+            log.warning(
+                "what is too old becomes a dead letter when somebody consumes from the queue", queue=name
+            )
         made = self._link.call(queues.declare(name, record))
         return queue_declare_ok_t(name, 0 if made or nowait else self._size(name), 0)
 
@@ -220,9 +222,16 @@ class Channel(virtual.Channel):  # type: ignore[misc]
     # Consuming
 
     def basic_consume(
-        self, queue: str, no_ack: bool, callback: Callable[[Any], Any], consumer_tag: str, **kwargs: Any
+        self,
+        queue: str,
+        no_ack: bool,
+        callback: Callable[[Any], Any],
+        consumer_tag: str,
+        arguments: Mapping[str, Any] | None = None,
+        **kwargs: Any,
     ) -> str:
         """Have the messages of a queue delivered. Raises `ChannelError` (404) when it is not there."""
+        refuse(f"a consumer of the queue {queue!r}", arguments, OF_CONSUMERS)
         if queue not in self._queue_sources:
             if not self._has_queue(queue):
                 self._raise(404, f"NOT_FOUND - no queue {queue!r}", "Basic.consume")

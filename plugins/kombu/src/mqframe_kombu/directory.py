@@ -7,7 +7,7 @@ of the name servers, one entry each, so that processes that bind at once do not 
 from __future__ import annotations
 
 import json
-from typing import Any, Final
+from typing import Final
 from urllib.parse import quote
 
 import msgspec
@@ -25,19 +25,19 @@ class Exchange(msgspec.Struct, frozen=True, omit_defaults=True):
     type: str = "direct"
     durable: bool = False
     auto_delete: bool = False
-    arguments: dict[str, Any] = {}
 
 
 class QueueRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a queue was declared as, and when somebody who uses it was there last.
 
-    `message_ttl`, `expires`: ms; `consumed`: somebody consumed from it; `seen`: ms since 1970.
+    `max_priority`: the highest of its priorities, 0: it has none; `message_ttl`, `expires`: ms; `consumed`:
+    somebody consumed from it; `seen`: ms since 1970.
     """
 
     durable: bool = False
     exclusive: bool = False
     auto_delete: bool = False
-    priorities: bool = False
+    max_priority: int = 0
     message_ttl: int | None = None
     expires: int | None = None
     dead_letter_exchange: str | None = None

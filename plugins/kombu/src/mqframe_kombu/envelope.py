@@ -13,7 +13,7 @@ from typing import Any, Final
 from kombu.utils import json
 
 from mqframe import Message, ReceivedMessage
-from mqframe.core.errors import FixError
+from mqframe.core.errors import BodyUnreadable, FixError
 
 CONTENT_TYPE: Final = "content_type"
 CONTENT_ENCODING: Final = "content_encoding"
@@ -89,16 +89,38 @@ def to_payload(message: ReceivedMessage, queue: str, delivery_tag: int) -> dict[
     }
 
 
-def expiration_of(message: ReceivedMessage) -> object:
-    """The lifetime that its sender gave it, as `lifetime_ms` takes it; none where that cannot be read."""
-    tables = message.properties.get(PROPERTIES)
-    # Most have none; a task with large headers has its own `expires`, which the worker looks at.
-    if not tables or '"expiration"' not in tables:
-        return None
+def headers_of(message: ReceivedMessage) -> dict[str, Any]:
+    """Its headers; none where they cannot be read."""
+    if message.properties.get(FORM) != "body":
+        return _table(message.properties.get(HEADERS))
     try:
-        return json.loads(tables).get("expiration")
-    except (ValueError, AttributeError, RecursionError):
-        return None  # the message is made a dead letter where it is read
+        return _table(_table(message.body).get(HEADERS))
+    except BodyUnreadable:
+        return {}
+
+
+def expiration_of(message: ReceivedMessage) -> object:
+    """The lifetime that its sender gave it, as `lifetime_ms` takes it; none where that cannot be read.
+
+    None, too, for a task with a time `expires`: Celery gives it both, and its worker says of the task that it
+    is revoked, which nobody would learn of a message that did not reach a worker.
+    """
+    tables = message.properties.get(PROPERTIES, "")
+    # Most have none; a task with large headers has its own `expires`, which the worker looks at.
+    if '"expiration"' not in tables:
+        return None
+    headers = headers_of(message)
+    if headers.get("task") and headers.get("expires"):
+        return None
+    return _table(tables).get("expiration")
+
+
+def _table(text: Any) -> dict[str, Any]:
+    try:
+        found = json.loads(text or "{}")
+    except (ValueError, TypeError, RecursionError):
+        return {}  # the message is made a dead letter where it is read
+    return found if isinstance(found, dict) else {}
 
 
 def _bytes(body: Any, encoding: Any) -> bytes:

@@ -30,17 +30,17 @@ from mqframe.core.errors import (
     RetryError,
     RouteError,
 )
-from mqframe.core.requests.messages import ConsumerSendMsgBack
 from mqframe.log import get_logger
 from mqframe_kombu import envelope
-from mqframe_kombu.directory import LEASE_MS, Directory, QueueRecord
+from mqframe_kombu.burial import Burial
+from mqframe_kombu.directory import LEASE_MS, Directory
 from mqframe_kombu.feed import PAUSE_SECONDS
 from mqframe_kombu.held import Held, Source
 from mqframe_kombu.inbox import Inbox
 from mqframe_kombu.options import TransportOptions
 from mqframe_kombu.queues import Queues
 from mqframe_kombu.routing import matching
-from mqframe_kombu.times import deliver_ms, due_ms, lifetime_ms, waits_again
+from mqframe_kombu.times import deliver_ms, due_ms, lifetime_ms, since_ms, waits_again
 
 log = get_logger("kombu")
 T = TypeVar("T")
@@ -52,8 +52,6 @@ NO_TOPIC: Final = "kombu%_none"
 UPKEEP_SECONDS: Final = LEASE_MS / 4000
 END_SECONDS: Final = 15.0
 """Longest wait for what is given back at the end."""
-TO_DEAD_LETTERS: Final = -1
-"""The delay level that makes a dead letter (SendMessageProcessor.java)."""
 
 
 def now_ms() -> int:
@@ -89,6 +87,7 @@ class Link:
         self._admin = AsyncAdmin(client=self._client, net=net, rpc_hooks=self._hooks)
         self.directory = Directory(self._admin, virtual_host)
         self.queues = Queues(self._admin, self.directory, options, virtual_host, now_ms)
+        self._burial = Burial(self._admin, self.queues, options, self.route, self.publish)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="mqframe-kombu", daemon=True)
         self._producer: Producer | None = None
@@ -216,8 +215,7 @@ class Link:
         if priority <= 0:
             return 0
         record = self.queues.known.get(queue) or self.call(self.queues.record(queue))
-        if record is None or not record.priorities:
-            return 0
+        priority = min(priority, record.max_priority if record is not None else 0)
         return max(step for step in self.options.priority_steps if step <= priority)
 
     async def _make_again(self, queue: str) -> bool:
@@ -309,7 +307,11 @@ class Link:
         now = now_ms()
         record = self.queues.known.get(source.queue)
         lifetime = lifetime_ms(envelope.expiration_of(popped), record.message_ttl if record else None)
-        if lifetime is not None and now - popped.born_timestamp > lifetime:
+        if (
+            lifetime is not None
+            and now - since_ms(popped.born_timestamp, envelope.headers_of(popped)) > lifetime
+        ):
+            await self._burial.expired(source, popped)
             return False
         due = int(popped.properties.get(envelope.DUE) or 0)
         longest = round(self.options.delay_max * 1000)
@@ -324,32 +326,7 @@ class Link:
 
     async def bury(self, held: Held) -> None:
         """Make a dead letter of it, as its queue was declared, or in the group's dead-letter topic."""
-        popped, source = held.popped, held.source
-        record = self.queues.known.get(source.queue)
-        if record is not None and record.dead_letter_exchange is not None:
-            await self._to_dead_letter_exchange(source.queue, popped, record)
-        elif self.options.reject_to_dead_letters and not (record is not None and record.temporary):
-            request = ConsumerSendMsgBack(
-                offset=popped.commit_log_offset,
-                group=self.queues.topic(source.queue, source.step),
-                delay_level=TO_DEAD_LETTERS,
-                origin_msg_id=popped.message_id,
-                origin_topic=self.queues.topic(source.queue, source.step),
-            )
-            await self._admin.brokers.call(popped.broker_name, request)
-
-    async def _to_dead_letter_exchange(self, queue: str, popped: PoppedMessage, record: QueueRecord) -> None:
-        payload = envelope.to_payload(popped, queue, 0)
-        exchange = record.dead_letter_exchange or ""
-        sent_to = payload["properties"]["delivery_info"]
-        key = record.dead_letter_routing_key or sent_to.get("routing_key") or queue
-        payload["properties"]["delivery_info"] = {"exchange": exchange, "routing_key": key}
-        payload["properties"].pop("expiration", None)
-        payload["headers"] = {**(payload["headers"] or {}), "x-first-death-queue": queue}
-        payload["headers"].pop("eta", None)
-        targets = await self.route(exchange, key) if exchange else [key]
-        for target in targets:
-            await asyncio.to_thread(self.publish, target, payload)
+        await self._burial.rejected(held.source, held.popped)
 
     async def route(self, exchange: str, routing_key: str) -> list[str]:
         """The queues that get what is sent to `exchange` with `routing_key`."""

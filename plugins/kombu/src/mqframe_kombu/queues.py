@@ -49,7 +49,7 @@ class Queues:
 
     def topics(self, queue: str, record: QueueRecord | None) -> dict[int, str]:
         """All topics of `queue` by step, the highest first."""
-        steps = self._options.priority_steps if record is not None and record.priorities else (0,)
+        steps = self._options.priority_steps if record is not None and record.max_priority else (0,)
         return {step: self.topic(queue, step) for step in sorted(steps, reverse=True)}
 
     async def exists(self, queue: str) -> bool:

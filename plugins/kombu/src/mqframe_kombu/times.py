@@ -48,6 +48,11 @@ def waits_again(due: int, stored_ms: int, now_ms: int, delay_max_ms: int) -> boo
     return due - now_ms > LATE_MS and 2 * (now_ms - stored_ms) > asked
 
 
+def since_ms(born_ms: int, headers: Mapping[str, Any] | None) -> int:
+    """From when on a message grows old, ms since 1970: before it is due it is in no queue."""
+    return max(born_ms, due_ms(headers) or 0)
+
+
 def lifetime_ms(expiration: object, queue_ms: int | None) -> int | None:
     """The shorter of a message's own lifetime and that of messages of its queue, ms; `None`: for ever.
 

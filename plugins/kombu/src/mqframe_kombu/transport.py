@@ -8,13 +8,13 @@ from typing import Any
 from urllib.parse import unquote
 
 from kombu.transport import virtual
-from kombu.utils.compat import detect_environment
 from kombu.utils.url import parse_url
 
 import mqframe
 from mqframe import NetSettings
 from mqframe.core.errors import AnswerError, ClosedError, FixError, ReceiptError, RetryError, SettingError
 from mqframe_kombu.channel import Channel
+from mqframe_kombu.greenlets import greenlet_library
 from mqframe_kombu.link import Link
 from mqframe_kombu.options import TransportOptions, options_of
 
@@ -65,9 +65,11 @@ class Transport(virtual.Transport):  # type: ignore[misc]
 
         Raises `FixError` where threads are greenlets.
         """
-        if (kind := detect_environment()) != "default":
+        if (library := greenlet_library()) is not None:
             raise FixError(
-                f"mqframe:// needs real threads, not {kind}; use the pools prefork, threads or solo"
+                f"mqframe:// needs threads and sockets as they are, and {library} has replaced them; "
+                "run workers with the pools prefork, threads or solo (`celery worker -P threads -c 100` for "
+                "tasks that wait), web servers that send tasks with threads (`gunicorn -k gthread`)"
             )
         client = self.client
         link = Link(
