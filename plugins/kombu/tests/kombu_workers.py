@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-SECONDS_MAX = 40.0
+SECONDS_MAX = 120.0
 
 
 def until(what: Callable[[], object], seconds: float = SECONDS_MAX) -> object:

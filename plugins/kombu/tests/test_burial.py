@@ -72,6 +72,39 @@ def test_what_is_too_old_is_a_dead_letter_where_its_queue_has_them(connection: C
     until(lambda: old(connection).queue_declare(passive=True).message_count == 0)
 
 
+@pytest.mark.parametrize("limit", [0, 2])
+def test_what_came_back_too_often_is_a_dead_letter(connection: Connection, limit: int) -> None:
+    graves = Queue("graves", Exchange("after-often"), routing_key="often")
+    graves(connection).declare()
+    often = Queue(
+        "often", queue_arguments={"x-dead-letter-exchange": "after-often", "x-delivery-limit": limit}
+    )(connection)
+    KombuProducer(connection).publish("x", routing_key="often", declare=[often])
+    for times in range(limit + 1):
+        message = often.get()
+        assert message.delivery_info["redelivered"] is bool(times)
+        message.requeue()
+    assert often.get() is None
+    (dead,) = drained(connection, graves)
+    assert (dead.payload, dead.headers["x-first-death-reason"]) == ("x", "delivery_limit")
+    until(lambda: often.queue_declare(passive=True).message_count == 0)
+
+
+def test_without_an_exchange_it_is_a_dead_letter_of_the_group(
+    connection: Connection, server, url: str
+) -> None:
+    often = Queue("often", queue_arguments={"x-delivery-limit": 0})(connection)
+    KombuProducer(connection).publish("x", routing_key="often", declare=[often], correlation_id="c-1")
+    often.get().requeue()
+    assert often.get() is None
+    topic = topic_of("often", virtual_host=url.rpartition("/")[2])
+    with Admin(nameserver=server.nameserver) as admin:
+        until(lambda: f"%DLQ%{topic}" in admin.topics.list())
+        admin.dead_letters.open(topic)
+        (letter,) = until(lambda: admin.dead_letters.list(topic))
+    assert letter.message.keys == ["c-1"]
+
+
 def test_what_cannot_be_read_is_a_dead_letter_of_the_group(connection: Connection, server, url: str) -> None:
     queue = mortal("broken")
     queue(connection).declare()

@@ -56,7 +56,7 @@ def test_none_is_as_if_it_were_not_given() -> None:
         ),
         ("x-max-length-bytes", 5, r"\(`max_length_bytes` of `kombu.Queue`\): queues have no limit"),
         ("x-overflow", "reject-publish", "= 'reject-publish': queues have no limit"),
-        ("x-delivery-limit", 20, "`max_redeliveries`"),
+        ("x-delivery-limit", -1, "= -1: it is a number of returns, a whole number from 0 to"),
         ("x-single-active-consumer", True, "--concurrency 1"),
         ("x-consumer-timeout", 5, "`task_time_limit`"),
         ("x-queue-type", "stream", "only classic and quorum.*read from any offset"),

@@ -1,4 +1,4 @@
-"""What becomes of messages that nobody is to have: rejected ones, and those that are too old."""
+"""What becomes of messages that nobody is to have: rejected, come back too often, or too old."""
 
 from __future__ import annotations
 
@@ -42,19 +42,22 @@ class Burial:
         self._route = route
         self._publish = publish
 
-    async def rejected(self, source: Source, popped: PoppedMessage) -> None:
-        """Send it where its queue was declared to have dead letters, or make it one of the group."""
+    async def bury(self, source: Source, popped: PoppedMessage, reason: str = "rejected") -> None:
+        """Send it where its queue was declared to have dead letters, or make it one of the group.
+
+        `reason`: as RabbitMQ calls it.
+        """
         record = self._queues.known.get(source.queue)
         if record is not None and record.dead_letter_exchange is not None:
-            if await self._to_exchange(source.queue, popped, "rejected"):
+            if await self._to_exchange(source.queue, popped, reason):
                 return
         elif record is not None and record.temporary:
             return
         if self._options.reject_to_dead_letters:
             await self._to_group(source, popped)
 
-    async def expired(self, source: Source, popped: PoppedMessage) -> None:
-        """Send it where its queue was declared to have dead letters; without that it is dropped."""
+    async def drop(self, source: Source, popped: PoppedMessage) -> None:
+        """It is too old: send it where its queue was declared to have dead letters, or nowhere."""
         record = self._queues.known.get(source.queue)
         if record is not None and record.dead_letter_exchange is not None:
             await self._to_exchange(source.queue, popped, "expired")

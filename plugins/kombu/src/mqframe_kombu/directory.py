@@ -30,8 +30,9 @@ class Exchange(msgspec.Struct, frozen=True, omit_defaults=True):
 class QueueRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a queue was declared as, and when somebody who uses it was there last.
 
-    `max_priority`: the highest of its priorities, 0: it has none; `message_ttl`, `expires`: ms; `consumed`:
-    somebody consumed from it; `seen`: ms since 1970.
+    `max_priority`: the highest of its priorities, 0: it has none; `message_ttl`, `expires`: ms;
+    `delivery_limit`: how often a message may come back; `consumed`: somebody consumed from it; `seen`: ms
+    since 1970.
     """
 
     durable: bool = False
@@ -40,6 +41,7 @@ class QueueRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     max_priority: int = 0
     message_ttl: int | None = None
     expires: int | None = None
+    delivery_limit: int | None = None
     dead_letter_exchange: str | None = None
     dead_letter_routing_key: str | None = None
     consumed: bool = False

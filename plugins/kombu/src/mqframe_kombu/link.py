@@ -303,7 +303,10 @@ class Link:
         self.queues.gave_back(held.source.queue, held.source.step, held.popped)
 
     async def is_for_now(self, source: Source, popped: PoppedMessage) -> bool:
-        """Whether `popped` is to be handed out: not what is too old, nor what is early and was sent again."""
+        """Whether `popped` is to be handed out.
+
+        So is not what is too old, what came back too often, nor what is early and was sent again.
+        """
         now = now_ms()
         record = self.queues.known.get(source.queue)
         lifetime = lifetime_ms(envelope.expiration_of(popped), record.message_ttl if record else None)
@@ -311,7 +314,11 @@ class Link:
             lifetime is not None
             and now - since_ms(popped.born_timestamp, envelope.headers_of(popped)) > lifetime
         ):
-            await self._burial.expired(source, popped)
+            await self._burial.drop(source, popped)
+            return False
+        limit = record.delivery_limit if record else None
+        if limit is not None and popped.reconsume_times > limit:
+            await self._burial.bury(source, popped, "delivery_limit")
             return False
         due = int(popped.properties.get(envelope.DUE) or 0)
         longest = round(self.options.delay_max * 1000)
@@ -326,7 +333,7 @@ class Link:
 
     async def bury(self, held: Held) -> None:
         """Make a dead letter of it, as its queue was declared, or in the group's dead-letter topic."""
-        await self._burial.rejected(held.source, held.popped)
+        await self._burial.bury(held.source, held.popped)
 
     async def route(self, exchange: str, routing_key: str) -> list[str]:
         """The queues that get what is sent to `exchange` with `routing_key`."""

@@ -14,10 +14,13 @@ MS_MAX: Final = 4_294_967_295
 PRIORITY_MAX: Final = 10
 """9 is the highest of the steps; what is above counts as it, and 10 is what most declare."""
 
+RETURNS_MAX: Final = 2_147_483_647
+
 NUMBERS: Final[Mapping[str, tuple[str, str, int, int]]] = {
     "x-message-ttl": ("message_ttl", "milliseconds", 0, MS_MAX),
     "x-expires": ("expires", "milliseconds", 1, MS_MAX),
     "x-max-priority": ("max_priority", "a priority", 0, PRIORITY_MAX),
+    "x-delivery-limit": ("delivery_limit", "a number of returns", 0, RETURNS_MAX),
 }
 TEXTS: Final[Mapping[str, str]] = {
     "x-dead-letter-exchange": "dead_letter_exchange",
@@ -25,7 +28,9 @@ TEXTS: Final[Mapping[str, str]] = {
 }
 """Arguments that are kept, and the fields of `QueueRecord` for them; of numbers the unit and the limits."""
 
-OF_KOMBU: Final = frozenset({*NUMBERS, "x-max-length", "x-max-length-bytes"})
+OF_KOMBU: Final = frozenset(
+    {"x-message-ttl", "x-expires", "x-max-priority", "x-max-length", "x-max-length-bytes"}
+)
 """What `kombu.Queue` has names of its own for."""
 ALWAYS: Final[Mapping[str, tuple[str, ...]]] = {
     "x-queue-type": ("classic", "quorum"),
@@ -48,7 +53,6 @@ INSTEAD: Final[Mapping[str, str]] = {
     "x-max-in-memory-length": _NO_LIMIT,
     "x-max-in-memory-bytes": _NO_LIMIT,
     "x-overflow": _NO_LIMIT,
-    "x-delivery-limit": "set the transport option `max_redeliveries`, which holds for new queues",
     "x-single-active-consumer": (
         "messages of a queue go to all who consume from it; run one worker with --concurrency 1, or read the "
         "topic with a push consumer of mqframe that is `ordered`"
