@@ -81,7 +81,8 @@ class DatabaseServer:
         return True
 
     def _as_user(self) -> dict[str, Any]:
-        where = {"cwd": str(self._folder)}
+        # MariaDB deletes what looks like its own from the folder for temporary files: others' as well.
+        where = {"cwd": str(self._folder), "env": {**os.environ, "TMPDIR": str(self._folder)}}
         if self._user is None:
             return where
         return {**where, "user": self._user.pw_uid, "group": self._user.pw_gid, "extra_groups": []}

@@ -16,7 +16,7 @@ from mqframe_idempotence.counts import Counted
 from mqframe_testing import Cluster
 from real_time import until
 from redis_server import RedisServer
-from stores_to_try import sqlite_names
+from stores_to_try import kinds
 
 from mqframe import (
     Admin,
@@ -53,15 +53,19 @@ def send(cluster: Cluster, topic: str, *keys: str) -> None:
             producer.send(Message(topic, key.encode(), keys=[key]))
 
 
-def test_lost_acknowledgements_leave_one_effect(cluster: Cluster, topic: str, sqlite_path: Path) -> None:
+@pytest.mark.parametrize("database", ["sqlite", "mariadb", "postgres"])
+def test_lost_acknowledgements_leave_one_effect(
+    cluster: Cluster, request: pytest.FixtureRequest, database: str
+) -> None:
     """Each message is done, but its success gets lost, so that the broker delivers it again."""
-    store = SqlStore(lambda: sqlite3.connect(sqlite_path, timeout=30), keep_connections=True)
-    store.create_table()
-    once = OnceInTransaction[sqlite3.Connection](store, "billing", key="keys")
+    topic = f"lost_acknowledgements_{database}"
+    cluster.create_topic(topic, 1)
+    kind = kinds()[f"{database}, kept connections"](request)
+    once = kind.once(key="keys")
 
     @once.listener(ordered=False)
-    def charge(messages: Any, context: Any, connection: sqlite3.Connection) -> ConsumeResult:
-        connection.executemany("INSERT INTO effects VALUES (?)", [(m.keys[0],) for m in messages])
+    def charge(messages: Any, context: Any, connection: Any) -> ConsumeResult:
+        connection.cursor().executemany(kind.insert, [(m.keys[0],) for m in messages])
         return ConsumeResult.SUCCESS
 
     answers: list[int] = []
@@ -80,7 +84,8 @@ def test_lost_acknowledgements_leave_one_effect(cluster: Cluster, topic: str, sq
     send(cluster, topic, *keys, "k0")  # and the producer sends one twice
     with consumer:
         until(lambda: answers.count(2) == 7)
-    assert sorted(sqlite_names(sqlite_path)) == keys
+    assert kind.names() == keys
+    kind.close()
     counted = once.counts.snapshot()
     assert (counted.effects, counted.duplicates) == (6, 15)
 

@@ -105,7 +105,7 @@ def test_a_snapshot_from_before_the_commit_of_the_first_does_no_harm(tables: Fre
 
 @pytest.mark.parametrize("level", LEVELS[:2])  # the third locks whatever it reads
 def test_a_batch_with_known_keys_keeps_no_others_out(tables: FreshTables, level: str) -> None:
-    """Locks that a refused insert leaves on gaps would make those wait who bring keys that lie there."""
+    """Locks that MySQL leaves on gaps where it refused would keep out what belongs there."""
     once = on_mariadb(tables, level, lock_seconds=1)
     for key in ("d", "h", "m"):
         once.handler(lambda m, s: None)(message(key))

@@ -194,8 +194,8 @@ class Transaction:
     def _insert_unknown(self, keys: Sequence[str]) -> Steps[set[str]]:
         """Insert those that are not there, where nothing says which of several were.
 
-        A refused insert leaves locks behind, which with REPEATABLE READ keep further keys out for as long as
-        the listener runs. So it is taken back whole; known keys are looked up without locks, and left out.
+        A refused insert leaves locks behind, which on MySQL with REPEATABLE READ keep further keys out for as
+        long as the listener runs. So it is taken back whole; known keys are looked up without locks.
         """
         left = list(keys)
         while left:
