@@ -47,6 +47,7 @@ def sync_words(text: str) -> str:
         (r"\basync (with|for)\b", r"\1"),
         (r"\bawait ", ""),
         (r"\b([Aa])n `Async", r"\1 `"),
+        (r"\bAsyncGenerator\[(.+), None\]", r"Iterator[\1]"),
         (r"\bAsync([A-Z])", r"\1"),
         (r"\basyncio\.Future\b", "Future"),
         (r"\ban `with`", "a `with`"),

@@ -25,7 +25,6 @@ app.conf.update(
     },
     broker_connection_retry_on_startup=True,
     worker_prefetch_multiplier=int(os.environ.get("TEST_PREFETCH", "4")),
-    task_track_started=bool(os.environ.get("TEST_TRACK_STARTED")),
     task_acks_late=bool(os.environ.get("TEST_ACKS_LATE")),
     task_reject_on_worker_lost=bool(os.environ.get("TEST_REJECT_ON_LOST")),
     worker_cancel_long_running_tasks_on_connection_loss=False,

@@ -34,13 +34,21 @@ def plan(scene, kind, store, **more):
     )
 
 
+async def nobody_is_told(queues) -> None:
+    pass
+
+
 KINDS = [
     (
         ConsumerPlan,
         {"settings": ConsumerSettings(), "persist_seconds": 5.0, "codecs": Codecs(PluginManager(list))},
         "CONSUME_PASSIVELY",
     ),
-    (LitePlan, {"settings": LitePullSettings(), "auto_commit": True}, "CONSUME_ACTIVELY"),
+    (
+        LitePlan,
+        {"settings": LitePullSettings(), "auto_commit": True, "revoke": nobody_is_told},
+        "CONSUME_ACTIVELY",
+    ),
 ]
 
 
