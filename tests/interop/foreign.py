@@ -235,3 +235,4 @@ class HostedClient(ForeignClient):
                 self._host.tell(self.number, "close")
             if not self._ended.wait(END_SECONDS_MAX):
                 self._host.process.kill()
+                self._host.process.wait(SECONDS_MAX)  # or the next client would be started in it
