@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import socket
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
 import redis
+from own_programs import missing, served
 from real_time import until
 
 
@@ -53,16 +51,5 @@ class RedisServer:
 @contextmanager
 def running_redis() -> Iterator[RedisServer]:
     """A Redis that keeps nothing on disk. Where none is installed the test is skipped; in CI it fails."""
-    program = shutil.which("redis-server")
-    if program is None:
-        if os.environ.get("CI"):
-            pytest.fail("not installed: redis-server")
-        pytest.skip("not installed: redis-server")
-    folder = Path(tempfile.mkdtemp(prefix="mqframe-redis-"))
-    server = RedisServer(program, folder)
-    try:
-        server.start()
-        yield server
-    finally:
-        server.stop()
-        shutil.rmtree(folder, ignore_errors=True)
+    program = shutil.which("redis-server") or missing("not installed: redis-server")
+    yield from served("redis", lambda folder: RedisServer(program, folder))

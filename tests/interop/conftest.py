@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ import certificates
 import pytest
 from certificates import Pems
 from mqframe_testing import Cluster
+from own_programs import missing
 from real_time import until
 
 from interop.apache import Apache
@@ -66,12 +66,9 @@ def newest_and(*further: str) -> list[Any]:
 
 def need(*tools: str) -> None:
     """Skip when a tool is missing; in CI that is a failure."""
-    missing = [tool for tool in tools if shutil.which(tool) is None]
-    if missing:
-        reason = f"not installed: {', '.join(missing)}"
-        if os.environ.get("CI"):
-            pytest.fail(reason)
-        pytest.skip(reason)
+    absent = [tool for tool in tools if shutil.which(tool) is None]
+    if absent:
+        missing(f"not installed: {', '.join(absent)}")
 
 
 def java_class_path(version: str) -> str:

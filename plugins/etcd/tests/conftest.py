@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
@@ -14,6 +13,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from etcd_servers import Certificates, EtcdCluster
+from own_programs import missing
 
 _numbers = count(1)
 
@@ -21,13 +21,7 @@ _numbers = count(1)
 @pytest.fixture(scope="session")
 def etcd_program() -> str:
     """Where etcd is; tests are skipped without it, and fail in CI."""
-    found = shutil.which("etcd")
-    if found is None:
-        reason = "not installed: etcd"
-        if os.environ.get("CI"):
-            pytest.fail(reason)
-        pytest.skip(reason)
-    return found
+    return shutil.which("etcd") or missing("not installed: etcd")
 
 
 @pytest.fixture(scope="session")

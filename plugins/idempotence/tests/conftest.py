@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import sqlite3
 import sys
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NoReturn
 
 import pytest
 
@@ -21,27 +17,9 @@ from database_servers import (
     maria_program,
     postgres_folder,
 )
+from own_programs import missing, served
 from redis_server import RedisServer, running_redis
 from stores_to_try import StoreKind, kinds
-
-
-def missing(reason: str) -> NoReturn:
-    """Skip for `reason`; in CI that is a failure."""
-    if os.environ.get("CI"):
-        pytest.fail(reason)
-    pytest.skip(reason)
-
-
-def served(prefix: str, make: Callable[[Path], Any]) -> Iterator[Any]:
-    """A server that runs in a temporary folder."""
-    folder = Path(tempfile.mkdtemp(prefix=f"mqframe-{prefix}-"))
-    server = make(folder)
-    try:
-        server.start()
-        yield server
-    finally:
-        server.stop()
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")

@@ -28,7 +28,9 @@ from mqframe_idempotence import (
     RedisStore,
     SqlAlchemyStore,
     SqlStore,
+    StoreBusy,
 )
+from mqframe_idempotence.counts import Counted
 from mqframe_testing.consuming import received
 
 
@@ -359,3 +361,19 @@ def kinds() -> dict[str, Callable[[pytest.FixtureRequest], StoreKind]]:
 def message(key: str, offset: int = 0, **properties: str) -> Any:
     """A message whose unique key is `key`."""
     return received(offset, key.encode(), UNIQ_KEY=key, **properties)
+
+
+def check_that_the_wait_has_an_end(once: OnceInTransaction, hasty: OnceInTransaction, words: str) -> None:
+    """While `once` is at a message, `hasty` puts it off, with `words` of the database; later it is known."""
+    calls: list[str] = []
+
+    @once.handler
+    def charge(message: Any, session: Any) -> None:
+        with pytest.raises(StoreBusy, match=words):
+            hasty.handler(lambda m, s: calls.append("called"))(message)
+
+    charge(message("a"))
+    assert calls == []
+    assert hasty.counts.snapshot() == Counted(store_failures=1)
+    hasty.handler(lambda m, s: calls.append("called"))(message("a"))
+    assert hasty.counts.snapshot() == Counted(store_failures=1, duplicates=1)

@@ -25,7 +25,7 @@ from mqframe_idempotence import (
 )
 from mqframe_idempotence.counts import Counted
 from real_time import until
-from stores_to_try import message
+from stores_to_try import check_that_the_wait_has_an_end, message
 from test_sql import killed
 
 LEVELS = ["READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"]
@@ -75,18 +75,7 @@ def test_a_kill_around_the_commit_leaves_one_effect(tables: FreshTables, when: s
 
 def test_waiting_for_the_first_delivery_has_an_end(tables: FreshTables) -> None:
     once, hasty = on_mariadb(tables), on_mariadb(tables, lock_seconds=0.05)  # a second, the least there is
-    calls: list[str] = []
-
-    @once.handler
-    def charge(message: Any, session: Any) -> None:
-        with pytest.raises(StoreBusy, match="Lock wait timeout"):
-            hasty.handler(lambda m, s: calls.append("called"))(message)
-
-    charge(message("a"))
-    assert calls == []
-    assert hasty.counts.snapshot() == Counted(store_failures=1)
-    hasty.handler(lambda m, s: calls.append("called"))(message("a"))
-    assert hasty.counts.snapshot() == Counted(store_failures=1, duplicates=1)
+    check_that_the_wait_has_an_end(once, hasty, "Lock wait timeout")
 
 
 @pytest.mark.parametrize("level", LEVELS)

@@ -28,7 +28,7 @@ from mqframe_idempotence import (
     WrongUse,
 )
 from mqframe_idempotence.counts import Counted
-from stores_to_try import message, sqlite_names
+from stores_to_try import check_that_the_wait_has_an_end, message, sqlite_names
 
 
 @pytest.fixture
@@ -123,18 +123,7 @@ def test_several_processes_share_a_sqlite_file(sqlite_path: Path) -> None:
 
 def test_waiting_for_the_first_delivery_has_an_end(tables: FreshTables) -> None:
     once, hasty = on_postgres(tables), on_postgres(tables, lock_seconds=0.05)
-    calls: list[str] = []
-
-    @once.handler
-    def charge(message: Any, session: Any) -> None:
-        with pytest.raises(StoreBusy, match="lock timeout"):
-            hasty.handler(lambda m, s: calls.append("called"))(message)
-
-    charge(message("a"))
-    assert calls == []
-    assert hasty.counts.snapshot() == Counted(store_failures=1)
-    hasty.handler(lambda m, s: calls.append("called"))(message("a"))
-    assert hasty.counts.snapshot() == Counted(store_failures=1, duplicates=1)
+    check_that_the_wait_has_an_end(once, hasty, "lock timeout")
 
 
 @pytest.mark.parametrize("level", ["REPEATABLE READ", "SERIALIZABLE"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +13,7 @@ from celery import Celery
 from kombu import Connection
 from kombu_workers import SECONDS_MAX, Worker, words
 from mqframe_kombu.greenlets import greenlet_library
+from own_programs import missing
 
 from mqframe.core.errors import FixError
 
@@ -22,9 +22,7 @@ LIBRARIES = ("gevent", "eventlet")
 
 def needs(library: str) -> None:
     if importlib.util.find_spec(library) is None:
-        if os.environ.get("CI"):
-            pytest.fail(f"not installed: {library}")
-        pytest.skip(f"not installed: {library}")
+        missing(f"not installed: {library}")
 
 
 @pytest.mark.parametrize("library", LIBRARIES)

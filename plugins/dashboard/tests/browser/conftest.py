@@ -10,12 +10,12 @@ one, or asked for what is not there; where such a thing is meant, the test takes
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
 import chromium
 import pytest
+from own_programs import missing
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog, Page, expect
 
 SECONDS_MAX = 40
@@ -32,10 +32,7 @@ def chromium_running() -> Iterator[Browser]:
     """The browser. Without one tests are skipped; in CI that is a failure."""
     path = chromium.executable()
     if path is None:
-        reason = f"no Chromium is installed: none of {', '.join(chromium.NAMES)} is on PATH"
-        if os.environ.get("CI"):
-            pytest.fail(reason)
-        pytest.skip(reason)
+        missing(f"no Chromium is installed: none of {', '.join(chromium.NAMES)} is on PATH")
     expect.set_options(timeout=SECONDS_MAX * 1000)
     with chromium.started(path) as browser:
         yield browser

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
 
 import pytest
+from loop_scenes import collected, rounds_until_stopped
 from mqframe_testing import Cluster
 
 from mqframe import ClosedError, FixError, Message, Producer, SimpleConsumer
@@ -31,22 +31,7 @@ def workers(cluster: Cluster) -> SimpleConsumer:
 def test_a_loop_gets_each_message_and_ends_with_the_consumer(
     mqframe_cluster: Cluster, sent: list[bytes]
 ) -> None:
-    seen: list[bytes] = []
-    all_seen = threading.Event()
-    with workers(mqframe_cluster) as consumer:
-
-        def work() -> None:
-            for message in consumer:
-                seen.append(message.body)
-                if len(seen) == len(sent):
-                    all_seen.set()
-
-        thread = threading.Thread(target=work)
-        thread.start()
-        assert all_seen.wait(60)
-    thread.join(60)
-    assert not thread.is_alive()
-    assert Counter(seen) == Counter(sent)
+    assert Counter(collected(workers(mqframe_cluster), len(sent))) == Counter(sent)
 
 
 def test_what_a_loop_leaves_behind_goes_to_another(mqframe_cluster: Cluster, sent: list[bytes]) -> None:
@@ -64,13 +49,7 @@ def test_what_a_loop_leaves_behind_goes_to_another(mqframe_cluster: Cluster, sen
 
 
 def test_a_stop_in_the_body_ends_the_loop(mqframe_cluster: Cluster, sent: list[bytes]) -> None:
-    consumer = workers(mqframe_cluster)
-    consumer.start()
-    seen = 0
-    for _ in consumer:
-        seen += 1
-        consumer.stop()
-    assert seen == 1
+    assert rounds_until_stopped(workers(mqframe_cluster)) == 1
 
 
 def test_it_is_refused_with_bad_numbers_and_before_the_start(mqframe_cluster: Cluster) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import threading
-
 import pytest
+from loop_scenes import collected, rounds_until_stopped
 from mqframe_testing import Cluster
 
 from mqframe import ClosedError, LitePullConsumer, Message, MessageQueue, Producer
@@ -54,32 +53,11 @@ def test_a_message_that_a_loop_failed_at_comes_again(mqframe_cluster: Cluster, s
 
 
 def test_a_loop_ends_with_the_consumer(mqframe_cluster: Cluster, sent: list[bytes]) -> None:
-    seen: list[bytes] = []
-    all_seen = threading.Event()
-    with billing(mqframe_cluster) as consumer:
-
-        def work() -> None:
-            for message in consumer:
-                seen.append(message.body)
-                if len(seen) == len(sent):
-                    all_seen.set()
-
-        thread = threading.Thread(target=work)
-        thread.start()
-        assert all_seen.wait(60)
-    thread.join(60)
-    assert not thread.is_alive()
-    assert seen == sent
+    assert collected(billing(mqframe_cluster), len(sent)) == sent
 
 
 def test_a_stop_in_the_body_ends_the_loop(mqframe_cluster: Cluster, sent: list[bytes]) -> None:
-    consumer = billing(mqframe_cluster)
-    consumer.start()
-    seen = 0
-    for _ in consumer:
-        seen += 1
-        consumer.stop()
-    assert seen == 1
+    assert rounds_until_stopped(billing(mqframe_cluster)) == 1
 
 
 def test_commits_go_as_far_as_the_loop_came(mqframe_cluster: Cluster, sent: list[bytes]) -> None:
