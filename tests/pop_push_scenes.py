@@ -31,9 +31,12 @@ class PopMember:
         self.consumer = scene.make(**options)
 
     async def handle(self, message: ReceivedMessage, context):
+        if not self.alive:  # a process that died begins nothing that it still had
+            return LATER
         self.got.append((message.body, message.reconsume_times))
         self.times.append(self.scene.clock.monotonic())
         self.scene.handled.append((self, message.body, message.reconsume_times))
+        self.scene.__dict__.setdefault('full',[]).append((self, message.body, message.reconsume_times, self.alive))
         return await self.scene.handles(message, context)
 
     @property

@@ -68,8 +68,8 @@ class Story:
             )
         elif what == "leave" and self.alive:
             member = self.alive[number % len(self.alive)]
-            member.alive = False
             await scene.close(member.consumer)
+            member.alive = False
         elif what == "kill" and self.alive and self.deaths < 2:
             self.deaths += 1
             await scene.kill(self.alive[number % len(self.alive)])
