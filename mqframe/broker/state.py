@@ -144,7 +144,7 @@ class BrokerState:
         return not self.keeper.wait_for(self._kept_topics)
 
     def offered(self, name: str) -> Callable[..., Any] | None:
-        """What a service that was made before offers under `name`; `None` where none does."""
+        """What a service offers under `name`, from when it is made; `None` where none does."""
         return self.offers.get(name)
 
     def send_whole(self, fields: SendFields, call: Call, check: BodyCheck) -> Reply | None:

@@ -267,4 +267,4 @@ class BrokerPort(MessagePort, TablePort, RequestPort, Protocol):
         """
 
     def offered(self, name: str) -> Callable[..., Any] | None:
-        """What a service that was made before this one offers under `name`; `None` where none does."""
+        """What a service offers under `name`, from when it is made; `None` where none does."""

@@ -14,13 +14,14 @@ from mqframe_grpc.rules.receives import (
     message_of,
     polling_ms,
 )
+from mqframe_grpc.rules.send_checks import OWN_NAMES
 from mqframe_grpc.rules.times import duration_ms
 
 from mqframe.core.codes import SysFlag
 from mqframe.core.errors import BodyUnreadable
 from mqframe.core.messages.addresses import encode_host
 from mqframe.core.messages.message import ReceivedMessage
-from mqframe.core.messages.properties import RESERVED, encode_properties
+from mqframe.core.messages.properties import encode_properties
 
 LIMITS = ReceiveLimits()
 TOPIC = m.Resource(name="orders", resource_namespace="shop")
@@ -205,6 +206,7 @@ def test_a_message_that_says_nothing_of_itself() -> None:
         "message_group",
         "trace_context",
         "dead_letter_queue",
+        "priority",
     )
     assert [name for name in unset if said.HasField(name)] == []
     assert list(said.keys) == []
@@ -216,6 +218,7 @@ def test_a_message_that_says_nothing_of_itself() -> None:
         ({"TRAN_MSG": "true", "DELAY": "3"}, m.MessageType.TRANSACTION),
         ({"TIMER_DELIVER_MS": "1", "__SHARDINGKEY": "g"}, m.MessageType.DELAY),
         ({"__SHARDINGKEY": "g"}, m.MessageType.FIFO),
+        ({"_SYS_MSG_PRIORITY_": "0"}, m.MessageType.PRIORITY),
     ],
 )
 def test_types_follow_from_properties(properties: dict[str, str], message_type: m.MessageType) -> None:
@@ -225,6 +228,19 @@ def test_types_follow_from_properties(properties: dict[str, str], message_type: 
 def test_a_message_group() -> None:
     said = message_of(stored({"__SHARDINGKEY": "customer 7"}), TOPIC, HANDLE).system_properties
     assert said.message_group == "customer 7"
+
+
+@pytest.mark.parametrize(
+    ("text", "priority"),
+    [("0", 0), ("2147483647", 2**31 - 1), ("2147483648", None), ("-1", None), ("x", None)],
+)
+def test_a_priority_is_told_and_is_none_of_the_sender_s_own_properties(
+    text: str, priority: int | None
+) -> None:
+    made = message_of(stored({"_SYS_MSG_PRIORITY_": text, "colour": "blue"}), TOPIC, HANDLE)
+    said = made.system_properties
+    assert (said.priority if said.HasField("priority") else None) == priority
+    assert dict(made.user_properties) == {"colour": "blue"}
 
 
 @pytest.mark.parametrize(
@@ -292,7 +308,7 @@ def test_bodies_that_cannot_be_unpacked_are_named(body: bytes, bytes_max: int) -
         message_of(message, TOPIC, HANDLE)
 
 
-names = st.one_of(st.text(), st.sampled_from(sorted(RESERVED)))
+names = st.one_of(st.text(), st.sampled_from(sorted(OWN_NAMES)))
 
 
 @given(
@@ -321,5 +337,5 @@ def test_whatever_was_stored_can_be_sent(
     made = m.Message.FromString(message_of(message, TOPIC, HANDLE).SerializeToString())
     assert (made.topic, made.body, made.system_properties.receipt_handle) == (TOPIC, body, HANDLE)
     assert made.system_properties.body_digest.checksum == md5(body).hexdigest().upper()
-    expected = {name: value for name, value in message.properties.items() if name not in RESERVED}
+    expected = {name: value for name, value in message.properties.items() if name not in OWN_NAMES}
     assert dict(made.user_properties) == expected

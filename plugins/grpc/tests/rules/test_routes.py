@@ -98,6 +98,7 @@ def test_permissions_add_up_to_the_queues_of_a_broker(perm: int, read: int, writ
         ("TRANSACTION", m.MessageType.TRANSACTION, ["TRANSACTION"]),
         ("MIXED", MIXED, ["NORMAL", "FIFO", "DELAY", "TRANSACTION"]),
         ("LITE", m.MessageType.LITE, ["LITE"]),
+        ("PRIORITY", m.MessageType.PRIORITY, ["PRIORITY"]),
         ("UNSPECIFIED", m.MessageType.MESSAGE_TYPE_UNSPECIFIED, ["MESSAGE_TYPE_UNSPECIFIED"]),
         ("of next year", m.MessageType.MESSAGE_TYPE_UNSPECIFIED, ["MESSAGE_TYPE_UNSPECIFIED"]),
     ],

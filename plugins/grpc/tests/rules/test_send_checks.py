@@ -78,6 +78,12 @@ BAD = {
         Code.ILLEGAL_MESSAGE_PROPERTY_KEY,
         "property __SHARDINGKEY belongs to the system",
     ),
+    "a property that ranks": (
+        message(user={"_SYS_MSG_PRIORITY_": "3"}),
+        Code.ILLEGAL_MESSAGE_PROPERTY_KEY,
+        "property _SYS_MSG_PRIORITY_ belongs to the system",
+    ),
+    "a priority below all": (message(priority=-1), Code.BAD_REQUEST, "priority is -1; it may be 0 or more"),
     "control in a name": (
         message(user={"a\x01TAGS": "v"}),
         Code.ILLEGAL_MESSAGE_PROPERTY_KEY,

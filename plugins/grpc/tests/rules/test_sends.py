@@ -93,6 +93,12 @@ def test_what_a_message_does_not_say_is_filled_in():
     )
 
 
+@pytest.mark.parametrize("priority", [0, 7, 2**31 - 1])
+def test_a_priority(priority: int):
+    assert drafted(message(priority=priority)).properties["_SYS_MSG_PRIORITY_"] == str(priority)
+    assert "_SYS_MSG_PRIORITY_" not in drafted(message()).properties
+
+
 def test_a_half_message():
     sent = message(
         message_type=Type.TRANSACTION, orphaned_transaction_recovery_duration=m.Duration(seconds=30, nanos=9)
@@ -186,6 +192,9 @@ def test_an_unknown_encoding_is_refused():
         ({"TIMER_DELAY_SEC": "1"}, Type.DELAY),
         ({"TIMER_DELAY_MS": "1"}, Type.DELAY),
         ({"TRAN_MSG": "true", "__SHARDINGKEY": "g", "TIMER_DELIVER_MS": "1"}, Type.TRANSACTION),
+        ({"_SYS_MSG_PRIORITY_": "0"}, Type.PRIORITY),
+        ({"_SYS_MSG_PRIORITY_": "0", "__SHARDINGKEY": "g"}, Type.FIFO),
+        ({"_SYS_MSG_PRIORITY_": "0", "DELAY": "3"}, Type.DELAY),
     ],
 )
 def test_properties_say_the_type(properties, expected):
@@ -200,6 +209,7 @@ def test_properties_say_the_type(properties, expected):
         ({"__SHARDINGKEY": "g"}, "t", MIXED),
         ({"__SHARDINGKEY": "g"}, "%RETRY%g", Type.NORMAL),
         ({"__SHARDINGKEY": "g"}, "%DLQ%g", None),
+        ({"_SYS_MSG_PRIORITY_": "0"}, "t", Type.PRIORITY),
     ],
 )
 def test_a_topic_takes_messages_of_its_type(properties, topic, kind):

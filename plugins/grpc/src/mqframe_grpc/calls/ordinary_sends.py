@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 
 from mqframe.core.messages import properties as p
 from mqframe_grpc.proto import messages as m
-from mqframe_grpc.rules.send_checks import SendLimits
+from mqframe_grpc.rules.send_checks import OWN_NAMES, SendLimits
 from mqframe_grpc.rules.sends import SendDraft
 
 
@@ -35,7 +35,7 @@ class SendRequests:
             limits.properties_max,
             limits.group_bytes_max,
         )
-        self._read = compiled(p.RESERVED, bounds).read
+        self._read = compiled(OWN_NAMES, bounds).read
 
     def FromString(self, data: bytes) -> OrdinarySend | m.SendMessageRequest:  # noqa: N802 - as protobuf
         """What is asked. Raises `google.protobuf.message.DecodeError`."""

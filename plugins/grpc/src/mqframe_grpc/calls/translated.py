@@ -12,12 +12,14 @@ from mqframe.core.requests.serving import Reply
 from mqframe_grpc.proto import messages as m
 from mqframe_grpc.rules.handles import DoorHandle
 from mqframe_grpc.rules.receives import DLQ_ORIGIN_MESSAGE_ID, DLQ_ORIGIN_TOPIC
+from mqframe_grpc.rules.send_checks import OWN_NAMES
 
 _LEFT: Final = frozenset(
     (
         p.POP_CHECK_POINT,
         p.RETRY_TOPIC,
         p.TRANSACTION_PREPARED,
+        p.PRIORITY,
         p.DELAY,
         p.TIMER_DELIVER_MS,
         p.TIMER_DELAY_SEC,
@@ -56,7 +58,7 @@ class Translation:
     nothing of tags: who asks sees to it that all are wanted."""
 
     def __init__(self, compiled: Callable[..., Translates]) -> None:
-        self._translate = compiled(p.RESERVED, _LEFT, _KINDS).translate
+        self._translate = compiled(OWN_NAMES, _LEFT, _KINDS).translate
 
     def of(self, reply: Reply, topic: m.Resource, broker: str) -> list[Delivery] | None:
         """What `message_of` and `read_pop` make of the answer of `broker` to a pop of `topic`, where all of

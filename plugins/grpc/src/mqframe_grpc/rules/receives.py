@@ -20,6 +20,7 @@ from mqframe.core.storage.record import RecordError, decode_records
 from mqframe.core.wire.frame import Body
 from mqframe_grpc.proto import messages as m
 from mqframe_grpc.rules.codes import Rejected
+from mqframe_grpc.rules.send_checks import OWN_NAMES
 from mqframe_grpc.rules.sends import BORN_HOST, TRACE_CONTEXT, message_type
 from mqframe_grpc.rules.times import duration_ms, is_moment, put_moment
 
@@ -27,7 +28,7 @@ DLQ_ORIGIN_TOPIC: Final = "DLQ_ORIGIN_TOPIC"
 DLQ_ORIGIN_MESSAGE_ID: Final = "DLQ_ORIGIN_MESSAGE_ID"
 _POLLING_CODE_SINCE: Final = "5.0.3"
 """Clients before this version do not know ILLEGAL_POLLING_TIME."""
-_ATTEMPTS_MAX: Final = (1 << 31) - 1
+_INT_MAX: Final = (1 << 31) - 1
 
 
 @attrs.frozen
@@ -136,7 +137,7 @@ def message_of(message: ReceivedMessage, topic: m.Resource, handle: str) -> m.Me
     made.topic.CopyFrom(topic)
     own = made.user_properties
     for name, value in properties.items():
-        if name not in p.RESERVED:
+        if name not in OWN_NAMES:
             own[name] = value
     said = made.system_properties
     if (tag := properties.get(p.TAGS)) is not None:
@@ -160,7 +161,7 @@ def message_of(message: ReceivedMessage, topic: m.Resource, handle: str) -> m.Me
         said.receipt_handle = handle
     said.queue_id = message.queue_id
     said.queue_offset = message.queue_offset
-    said.delivery_attempt = min(max(message.reconsume_times, 0) + 1, _ATTEMPTS_MAX)
+    said.delivery_attempt = min(max(message.reconsume_times, 0) + 1, _INT_MAX)
     _put_rare(said, message, properties)
     return made
 
@@ -170,6 +171,9 @@ def _put_rare(said: m.SystemProperties, message: ReceivedMessage, properties: di
         said.message_group = group
     if (trace := properties.get(TRACE_CONTEXT)) is not None:
         said.trace_context = trace
+    priority = whole_number(properties.get(p.PRIORITY, ""))
+    if priority is not None and 0 <= priority <= _INT_MAX:
+        said.priority = priority
     # The broker notes when a message was due that came with a delay instead of a time.
     due = properties.get(p.TIMER_DELIVER_MS) or properties.get(p.TIMER_OUT_MS)
     if due is not None:

@@ -14,6 +14,8 @@ from mqframe_grpc.rules.codes import Rejected
 from mqframe_grpc.rules.names import topic_name
 from mqframe_grpc.rules.times import NANOS, moment_ms
 
+OWN_NAMES: Final = p.RESERVED | {p.PRIORITY}
+"""Properties that clients have other fields for, or that are not theirs."""
 _TRANSACTION: Final = int(m.MessageType.TRANSACTION)
 _CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f]")
 
@@ -57,6 +59,8 @@ def check_sends(messages: Sequence[m.Message], limits: SendLimits, now_ms: int) 
         _check_delivery(said, limits, now_ms)
         _check_group(said.message_group, limits)
         _check_trace(said, limits)
+        if said.priority < 0:
+            raise Rejected(m.Code.BAD_REQUEST, f"priority is {said.priority}; it may be 0 or more")
     return topic
 
 
@@ -126,7 +130,7 @@ def _check_user_properties(named: Mapping[str, str], limits: SendLimits) -> int:
     if not named:
         return size
     for name, value in named.items():
-        if name in p.RESERVED:
+        if name in OWN_NAMES:
             raise Rejected(
                 m.Code.ILLEGAL_MESSAGE_PROPERTY_KEY,
                 f"property {name} belongs to the system; choose another name",

@@ -85,6 +85,8 @@ def draft(message: m.Message, peer_address: str, now_ms: int, limits: SendLimits
     properties[p.PRODUCER_GROUP] = topic
     if group := said.message_group:
         properties[p.SHARDING_KEY] = group
+    if said.HasField("priority"):
+        properties[p.PRIORITY] = str(said.priority)
     if trace := said.trace_context:
         properties[TRACE_CONTEXT] = trace
     born_host = _born_host(said.born_host) or peer_address
@@ -122,7 +124,9 @@ def message_type(properties: Mapping[str, str]) -> m.MessageType:
         return m.MessageType.TRANSACTION
     if not _DELAYS.isdisjoint(properties):
         return m.MessageType.DELAY
-    return _FIFO if p.SHARDING_KEY in properties else _NORMAL
+    if p.SHARDING_KEY in properties:
+        return _FIFO
+    return m.MessageType.PRIORITY if p.PRIORITY in properties else _NORMAL
 
 
 def queue_of(group: str, queues: int) -> int:

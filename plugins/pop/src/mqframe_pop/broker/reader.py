@@ -6,7 +6,8 @@ Source: PopMessageProcessor.popMsgFromQueue.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from random import randrange
 from typing import Final
 
@@ -34,6 +35,10 @@ from mqframe_pop.rules.receipt_handle import (
 )
 from mqframe_pop.settings import PopSettings
 
+BY_RANK: Final = "pop.by_rank"
+"""What a service may offer: called with a topic and a group, it returns `None` where it does not matter, or
+what makes a number of queues the ids of these, the first one to be read first, and of 100 such pops how many
+look for messages to be tried again first. Pops in order do not ask."""
 READS_MAX: Final = 8
 """Reads of one queue for one pop, while they pass messages that nobody wants."""
 TASK: Final = "pops of retried messages"
@@ -83,6 +88,7 @@ class PopReader:
         self._settings, self._in_force = port.settings(PopSettings), port.in_force
         self._clock, self._counts = port.clock, port.counts
         self._broker_name = port.identity.name
+        self._offered = port.offered
         self._pops = 0
         self._locked: set[GroupQueue] = set()
 
@@ -99,17 +105,17 @@ class PopReader:
             revive_queue = self._pops % 8
             self._pops += 1
         batch = PopBatch(self._clock.now_ms(), revive_queue)
-        start = randrange(100) if first_queue < 0 else first_queue
+        in_turn, retry_percent = self._queues_in_turn(fields, topic, first_queue)
         retry = [] if fields.order else self._retry_topics(fields.topic, fields.consumer_group)
-        retry_first = bool(retry) and randrange(100) < self._settings.current.retry_percent
+        retry_first = bool(retry) and randrange(100) < retry_percent
         if retry_first:
-            self._read_topics(fields, retry, filter, batch, start)
+            self._read_topics(fields, retry, filter, batch, in_turn)
         if fields.queue_id >= 0:
             self._read_queue(fields, str(topic.topic_name), fields.queue_id, filter, batch)
         else:
-            self._read_topics(fields, [topic], filter, batch, start)
+            self._read_topics(fields, [topic], filter, batch, in_turn)
         if not retry_first:
-            self._read_topics(fields, retry, filter, batch, start)
+            self._read_topics(fields, retry, filter, batch, in_turn)
         return batch
 
     async def read_cold(self, fields: PopMessage, filter: RecordChoice, batch: PopBatch) -> None:
@@ -146,6 +152,18 @@ class PopReader:
             found += [(str(retry.topic_name), each) for each in range(retry.read_queue_nums)]
         return found
 
+    def _queues_in_turn(
+        self, fields: PopMessage, topic: TopicConfig, first_queue: int
+    ) -> tuple[Callable[[int], Iterable[int]], int]:
+        """In which order so many queues are read, and of 100 pops how many read retries first."""
+        by_rank = None if fields.order else self._offered(BY_RANK)
+        ranked = None if by_rank is None else by_rank(topic, fields.consumer_group)
+        if ranked is not None:
+            order, percent = ranked
+            return order, percent
+        start = randrange(100) if first_queue < 0 else first_queue
+        return partial(_from, start), self._settings.current.retry_percent
+
     def _retry_topics(self, topic: str, group: str) -> list[TopicConfig]:
         found = [self._topics.find(pop_retry_topic(topic, group, v2=v2)) for v2 in (False, True)]
         return [topic for topic in found if topic is not None]
@@ -156,12 +174,11 @@ class PopReader:
         topics: Sequence[TopicConfig],
         filter: RecordChoice,
         batch: PopBatch,
-        start: int,
+        in_turn: Callable[[int], Iterable[int]],
     ) -> None:
         for topic in topics:
-            name, count = str(topic.topic_name), topic.read_queue_nums
-            for at in range(count):
-                self._read_queue(fields, name, (start + at) % count, filter, batch)
+            for queue_id in in_turn(topic.read_queue_nums):
+                self._read_queue(fields, str(topic.topic_name), queue_id, filter, batch)
                 if batch.cold is not None:
                     return
 
@@ -310,6 +327,10 @@ def _as_popped(message: ReceivedMessage, topic: str, handle: ReceiptHandle) -> b
         raise MessageError(f"its properties leave no room for a handle of {len(handle.text)} characters")
     place = (topic, message.queue_id, message.queue_offset)
     return copy_record(message, place, message.commit_log_offset, properties)
+
+
+def _from(start: int, count: int) -> Iterable[int]:
+    return ((start + at) % count for at in range(count))
 
 
 def _offsets(found: Found, start: int) -> Sequence[int]:
