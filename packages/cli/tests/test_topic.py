@@ -28,6 +28,18 @@ def test_system_topics_are_listed_on_request(at: str) -> None:
     assert {"topic": "TBW102"} in read("topic", "list", "--all")
 
 
+def test_a_long_list_says_what_topics_hold(at: str) -> None:
+    run("topic", "create", "cli-long", "--queues", "3")
+    run("topic", "create", "cli-long-empty", "--queues", "1")
+    for body in ("a", "b"):
+        run("message", "send", "cli-long", body)
+    rows = {row["topic"]: row for row in read("topic", "list", "--long")}
+    assert (rows["cli-long"]["queues"], rows["cli-long"]["messages"]) == (3, 2)
+    assert rows["cli-long"]["last"].endswith("+00:00")
+    assert rows["cli-long-empty"] == {"topic": "cli-long-empty", "queues": 1, "messages": 0, "last": ""}
+    assert "TBW102" not in rows
+
+
 def test_an_ordered_topic_grows(at: str) -> None:
     run("topic", "create", "cli-fifo", "--queues", "2", "--type", "fifo")
     with Admin(nameserver=at) as admin:

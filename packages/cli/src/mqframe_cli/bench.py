@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Sequence
-from typing import Annotated, Any
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -19,7 +19,15 @@ from mqframe_cli.output import Json, NameServer, show
 app = new_app(help="How fast the Python clients are against a server.")
 Topic = Annotated[str, typer.Option(help="Topic to use; it is made when it does not exist.")]
 Count = Annotated[int, typer.Option(help="Messages.")]
+Size = Annotated[int, typer.Option(help="Size of a body, bytes.")]
 GROUP = "mqframe-bench"
+PERCENTILES: Final = (
+    ("p50_ms", 0.5),
+    ("p90_ms", 0.9),
+    ("p99_ms", 0.99),
+    ("p999_ms", 0.999),
+    ("max_ms", 1.0),
+)
 
 
 @app.command()
@@ -29,23 +37,55 @@ def produce(
         str, typer.Option("--mode", help="sync, async, submit; comma-separated.")
     ] = "sync,async,submit",
     count: Count = 20_000,
-    size: Annotated[int, typer.Option(help="Size of a body, bytes.")] = 100,
+    seconds: Annotated[
+        float | None, typer.Option(help="Send for so long with each mode, in place of --count.")
+    ] = None,
+    size: Size = 100,
     width: Annotated[int, typer.Option(help="Sends under way at once, of async.")] = 256,
     nameserver: NameServer = "",
     json: Json = False,
 ) -> None:
-    """Send messages: one by one (sync), many awaited at once (async), or packed (submit)."""
+    """Send messages: one by one (sync), many awaited at once (async), or packed (submit).
+
+    Latency is from a send to its answer; packed messages have none of their own.
+    """
     runs = {"sync": _sync, "async": _async, "submit": _submit}
     wanted = modes.split(",")
     unknown = [mode for mode in wanted if mode not in runs]
-    if unknown or min(count, size, width) < 1:
+    if unknown or min(count, size, width) < 1 or (seconds is not None and seconds <= 0):
         raise SettingError(f"--mode must be of {', '.join(runs)}, and numbers at least 1")
     rows = []
     for mode in wanted:
-        with meter(mode, count) as done:
-            outcome = runs[mode](nameserver, topic, b"x" * size, count, width, done)
+        with meter(mode, count if seconds is None else None) as done:
+            outcome = runs[mode](nameserver, topic, b"x" * size, _Until(count, seconds), width, done)
         rows.append(_result(mode, *outcome, size=size))
     show(rows, as_json=json)
+
+
+@app.command()
+def deliver(
+    topic: Topic = "mqframe-bench",
+    rate: Annotated[float, typer.Option(help="Messages a second.")] = 1000.0,
+    seconds: Annotated[float, typer.Option(help="Send for so long.")] = 10.0,
+    size: Size = 100,
+    nameserver: NameServer = "",
+    json: Json = False,
+) -> None:
+    """Send at a rate and consume at the same time; latency is from when a send was due to its handler.
+
+    A send that begins late, as the one before held it up, has that on its account, too.
+    """
+    from mqframe_cli.live.delivery import STAMP_BYTES, Delivery
+
+    if min(rate, seconds) <= 0 or size < STAMP_BYTES:
+        raise SettingError(f"--rate and --seconds must be more than 0, --size at least {STAMP_BYTES}")
+    run = Delivery(topic, GROUP, rate, seconds, size)
+    with meter("deliver", round(rate * seconds)) as done:
+        asyncio.run(run.run(nameserver, done))
+    show([{**_result("deliver", run.sent, seconds, run.times, size=size), "lost": run.lost}], as_json=json)
+    if run.lost:
+        typer.echo(f"mqframe: {run.lost} of {run.sent} messages did not come", err=True)
+        raise typer.Exit(FAILED)
 
 
 @app.command()
@@ -57,7 +97,7 @@ def consume(
     nameserver: NameServer = "",
     json: Json = False,
 ) -> None:
-    """Consume messages from the start of a topic with a new group. Latency is from being stored."""
+    """Consume messages from the start of a topic with a new group."""
     from mqframe import ConsumeResult, ConsumerSettings, PushConsumer
 
     settings = ConsumerSettings(consume_message_batch_max_size=batch)
@@ -91,26 +131,48 @@ def consume(
         raise typer.Exit(FAILED)
 
 
+class _Until:
+    """Says how long to go on: `count` times, or in place of that for `seconds` from the first time on."""
+
+    def __init__(self, count: int, seconds: float | None) -> None:
+        self._left = count
+        self._seconds = seconds
+        self._end = 0.0
+
+    def __iter__(self) -> Iterator[float]:
+        """The moment of each turn, seconds by `time.perf_counter`."""
+        while True:
+            now = time.perf_counter()
+            if self._seconds is None:
+                self._left -= 1
+                if self._left < 0:
+                    return
+            else:
+                self._end = self._end or now + self._seconds
+                if now >= self._end:
+                    return
+            yield now
+
+
 Outcome = tuple[int, float, Sequence[float]]
 """Messages, seconds for all, seconds for each."""
 
 
-def _sync(nameserver: str, topic: str, body: bytes, count: int, width: int, done: Done) -> Outcome:
+def _sync(nameserver: str, topic: str, body: bytes, turns: _Until, width: int, done: Done) -> Outcome:
     from mqframe import Message, Producer
 
     message, times = Message(topic, body), []
     with Producer(group=GROUP, nameserver=nameserver, **access()) as producer:
         producer.send(message)
         started = time.perf_counter()
-        for _ in range(count):
-            before = time.perf_counter()
+        for before in turns:
             producer.send(message)
             times.append(time.perf_counter() - before)
             done(len(times))
-        return count, time.perf_counter() - started, times
+        return len(times), time.perf_counter() - started, times
 
 
-def _async(nameserver: str, topic: str, body: bytes, count: int, width: int, done: Done) -> Outcome:
+def _async(nameserver: str, topic: str, body: bytes, turns: _Until, width: int, done: Done) -> Outcome:
     from mqframe import AsyncProducer, Message
 
     message, times = Message(topic, body), []
@@ -118,39 +180,40 @@ def _async(nameserver: str, topic: str, body: bytes, count: int, width: int, don
     async def run() -> float:
         async with AsyncProducer(group=GROUP, nameserver=nameserver, **access()) as producer:
 
-            async def worker(number: int) -> None:
-                for _ in range(number, count, width):
-                    before = time.perf_counter()
+            async def worker() -> None:
+                for before in turns:
                     await producer.send(message)
                     times.append(time.perf_counter() - before)
                     done(len(times))
 
             await producer.send(message)
             started = time.perf_counter()
-            await asyncio.gather(*map(worker, range(min(width, count))))
+            await asyncio.gather(*[worker() for _ in range(width)])
             return time.perf_counter() - started
 
-    return count, asyncio.run(run()), times
+    elapsed = asyncio.run(run())
+    return len(times), elapsed, times
 
 
-def _submit(nameserver: str, topic: str, body: bytes, count: int, width: int, done: Done) -> Outcome:
+def _submit(nameserver: str, topic: str, body: bytes, turns: _Until, width: int, done: Done) -> Outcome:
     from mqframe import Message, Producer
 
     message = Message(topic, body)
     with Producer(group=GROUP, nameserver=nameserver, **access()) as producer:
         producer.send(message)
         started = time.perf_counter()
-        for number, future in enumerate([producer.submit(message) for _ in range(count)], 1):
+        number = 0
+        for number, future in enumerate([producer.submit(message) for _ in turns], 1):
             future.result()
             done(number)
-        return count, time.perf_counter() - started, []
+        return number, time.perf_counter() - started, []
 
 
 def _result(what: str, count: int, seconds: float, times: Sequence[float], **more: Any) -> dict[str, Any]:
     ordered = sorted(times)
     row = {"what": what, **more, "messages": count, "seconds": round(seconds, 3)}
     row["messages_per_second"] = round(count / seconds) if seconds else 0
-    for name, share in (("p50_ms", 0.5), ("p99_ms", 0.99), ("max_ms", 1.0)):
+    for name, share in PERCENTILES:
         at = min(len(ordered) - 1, int(len(ordered) * share))
         row[name] = round(ordered[at] * 1000, 3) if ordered else None
     return row

@@ -61,12 +61,12 @@ def send(
     topic tail --json write can be sent again.
     """
     from mqframe import Message, Producer
-    from mqframe_cli.sending.records import Outgoing, later_wishes
+    from mqframe_cli.sending.records import Outgoing, later_wishes, property_of
     from mqframe_cli.sending.sender import SendSummary, send_all
 
     if rate is not None and rate <= 0:
         raise SettingError(f"--rate {rate:g}: must be more than 0 messages a second")
-    properties = dict(map(_pair, prop or ()))
+    properties = dict(map(property_of, prop or ()))
     data = body.encode() if body != "-" or lines or json_lines else sys.stdin.buffer.read()
     first = Outgoing(
         Message(topic, data, tag, key or (), properties),
@@ -251,13 +251,6 @@ def _known_broker(admin: Admin, message_id: str) -> bool:
         return False
     brokers = admin.cluster.info().broker_addr_table.values()
     return any(address in broker.broker_addrs.values() for broker in brokers)
-
-
-def _pair(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not equals:
-        raise SettingError(f"--property {text}: must be written name=value")
-    return name, value
 
 
 def _listed(message: ReceivedMessage, *, base64: bool, whole: bool) -> dict[str, Any]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from mqframe.core.cluster.order_config import TYPE_ATTRIBUTE
-from mqframe.core.errors import FixError, SettingError
+from mqframe.core.errors import AnswerError, FixError, RouteError, SettingError
 from mqframe_cli.access import admin_client, admin_command
 from mqframe_cli.commands import new_app
 from mqframe_cli.later import since_ms
@@ -31,10 +31,36 @@ Cluster = Annotated[str | None, typer.Option("--cluster", help="Only the brokers
 
 @admin_command(app, "list", empty="there is no topic yet")
 def list_topics(
-    admin: Admin, all_: Annotated[bool, typer.Option("--all", help="Topics of the system too.")] = False
+    admin: Admin,
+    all_: Annotated[bool, typer.Option("--all", help="Topics of the system too.")] = False,
+    long: Annotated[
+        bool, typer.Option("--long", "-l", help="With queues, messages, and when the last one came.")
+    ] = False,
 ) -> Shown:
-    """List topics."""
-    return [{"topic": name} for name in listed_topics(admin, every=all_)]
+    """List topics. `mqframe top` has their rates."""
+    names = listed_topics(admin, every=all_)
+    if not long:
+        return [{"topic": name} for name in names]
+    from concurrent.futures import ThreadPoolExecutor
+
+    from mqframe_cli.live.lag import ASKED_AT_ONCE
+
+    with ThreadPoolExecutor(ASKED_AT_ONCE) as pool:
+        found = pool.map(lambda name: _holdings(admin, name), names)
+        return [row for row in found if row is not None]
+
+
+def _holdings(admin: Admin, topic: str) -> dict[str, Any] | None:
+    try:
+        stats = admin.topics.stats(topic).values()
+    except (AnswerError, RouteError):
+        return None  # it has just been deleted
+    return {
+        "topic": topic,
+        "queues": len(stats),
+        "messages": sum(each.max_offset - each.min_offset for each in stats),
+        "last": time_text(max((each.last_update_timestamp for each in stats), default=0)),
+    }
 
 
 @admin_command(app, known=())
@@ -45,7 +71,8 @@ def create(
     perm: Annotated[int, typer.Option(help="4 read, 2 write, 6 both.")] = 6,
     order: Annotated[bool, typer.Option(help="Mark the topic as ordered.")] = False,
     type_: Annotated[
-        str | None, typer.Option("--type", help="NORMAL, FIFO (fixed queue list), DELAY or TRANSACTION.")
+        str | None,
+        typer.Option("--type", help="NORMAL, FIFO (fixed queue list), DELAY, TRANSACTION or PRIORITY."),
     ] = None,
     cluster: Cluster = None,
     broker: Annotated[str | None, typer.Option(help="Only this broker.")] = None,

@@ -15,8 +15,11 @@ SHOWN_EACH: Final = 128
 
 
 @contextmanager
-def meter(what: str, total: int) -> Iterator[Done]:
-    """A bar on the terminal, gone when the block ends; nothing where standard error is no terminal."""
+def meter(what: str, total: int | None) -> Iterator[Done]:
+    """A bar on the terminal, gone when the block ends; nothing where standard error is no terminal.
+
+    `total`: how many there will be, `None` where nobody knows.
+    """
     if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         yield lambda done: None
         return

@@ -11,7 +11,7 @@ import attrs
 import msgspec
 
 from mqframe.core.config.suggestions import did_you_mean
-from mqframe.core.errors import FixError, MessageError
+from mqframe.core.errors import FixError, MessageError, SettingError
 from mqframe.core.messages.message import Message
 from mqframe.core.messages.properties import RESERVED, SHARDING_KEY
 from mqframe.core.moments import read_moment
@@ -51,6 +51,14 @@ class Outgoing:
     message: Message
     sharding_key: str | None = None
     later: Mapping[str, Any] = {}
+
+
+def property_of(text: str) -> tuple[str, str]:
+    """Name and value of an option `--property name=value`. Raises `SettingError`."""
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise SettingError(f"--property {text}: must be written name=value")
+    return name, value
 
 
 def later_wishes(
