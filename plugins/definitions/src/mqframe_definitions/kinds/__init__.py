@@ -1,0 +1,1 @@
+"""The kinds of definitions that every cluster has."""
