@@ -87,10 +87,9 @@ def test_pruning_deletes_the_kinds_of_the_file_alone_and_last(admin: Admin, kind
 
 def test_changes_are_made_one_after_the_other_until_one_fails(admin: Admin, kinds: Kinds) -> None:
     changes = plan(kinds, stated(kinds, '[topics.orders]\n[topics."spaced name"]\n[topics.zebra]'))
-    made = []
+    made: list[str] = []
     with pytest.raises(MessageError, match="spaced name"):
-        for change in applied(kinds, changes):
-            made.append(change.name)
+        made.extend(change.name for change in applied(kinds, changes))
     assert made == list(kinds["topics"].current(None)) == ["orders"]
 
 
