@@ -62,6 +62,12 @@ async def test_an_ordered_message_has_no_priority() -> None:
         assert await stored(world, 1) == [(b"body", None)]
 
 
+def ranked() -> TopicConfig:
+    """Topic `ranked`, of the type, with four queues."""
+    attributes = {"+message.type": "PRIORITY"}
+    return TopicConfig(attributes, topic_name="ranked", read_queue_nums=4, write_queue_nums=4)
+
+
 def by_rank(world: ClusterScene, topic: str, group: str = "g") -> Any:
     """The order in which a pop reads four queues, and of 100 how many read retries first."""
     port = world.cluster.broker.service_port
@@ -72,7 +78,7 @@ def by_rank(world: ClusterScene, topic: str, group: str = "g") -> Any:
 async def test_topics_of_the_type_are_read_from_the_last_queue_on() -> None:
     async with scene(retry_percent=30) as world:
         topics = world.cluster.broker.service_port.topics
-        topics.put(TopicConfig("ranked", 4, 4, attributes={"message.type": "PRIORITY"}))
+        topics.put(ranked())
         assert by_rank(world, "ranked") == ([3, 2, 1, 0], 30)
         assert by_rank(world, "jobs") is None
 
@@ -80,17 +86,17 @@ async def test_topics_of_the_type_are_read_from_the_last_queue_on() -> None:
 async def test_zero_may_be_the_most_urgent() -> None:
     async with scene(zero_is_lowest=False) as world:
         topics = world.cluster.broker.service_port.topics
-        topics.put(TopicConfig("ranked", 4, 4, attributes={"message.type": "PRIORITY"}))
+        topics.put(ranked())
         assert by_rank(world, "ranked") == ([0, 1, 2, 3], 0)
 
 
 @pytest.mark.parametrize(
-    ("factor", "ranked"), [("0", False), ("100", True), ("high", True), ("-1", True), ("1000", True)]
+    ("factor", "is_ranked"), [("0", False), ("100", True), ("high", True), ("-1", True), ("1000", True)]
 )
-async def test_a_group_may_do_without(factor: str, ranked: bool) -> None:
+async def test_a_group_may_do_without(factor: str, is_ranked: bool) -> None:
     async with scene() as world:
         port = world.cluster.broker.service_port
-        port.topics.put(TopicConfig("ranked", 4, 4, attributes={"message.type": "PRIORITY"}))
-        port.groups.put(SubscriptionGroupConfig("g", attributes={"priority.factor": factor}))
-        assert (by_rank(world, "ranked") is not None) is ranked
+        port.topics.put(ranked())
+        port.groups.put(SubscriptionGroupConfig("g", attributes={"+priority.factor": factor}))
+        assert (by_rank(world, "ranked") is not None) is is_ranked
         assert by_rank(world, "ranked", "another") is not None

@@ -26,7 +26,7 @@ def nameserver() -> Iterator[str]:
         def handle(message: ReceivedMessage) -> None:
             if message.body.startswith(b"bad"):
                 raise ValueError("cannot say")
-            tag, colour = message.tags or "-", message.properties.get("colour", "-")
+            tag, colour = message.tag or "-", message.properties.get("colour", "-")
             answers.send(reply_to(message, b"%s|%s|%s" % (message.body, tag.encode(), colour.encode())))
 
         with answers, consumer:
@@ -61,7 +61,7 @@ def test_base64(nameserver: str) -> None:
     ("words", "code", "said"),
     [
         (("questions", "bad luck", "--timeout", "60"), 1, "ValueError: cannot say"),
-        (("silence", "x", "--timeout", "0.2"), 3, "0.2"),
+        (("silence", "x", "--timeout", "0.2"), 3, "was sent, and no reply came in time"),
         (("questions", "x", "--timeout", "0"), 2, "--timeout 0: must be more than 0 s"),
         (("questions", "x", "--property", "colour"), 2, "--property colour: must be written name=value"),
     ],

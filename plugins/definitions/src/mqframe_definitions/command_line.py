@@ -71,9 +71,9 @@ def apply(
 
 @app.command()
 def export(
-    output: Annotated[Path, typer.Option("--output", "-o", help="File to write; - for standard output.")] = (
-        STANDARD_INPUT
-    ),
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="File to write. [default: standard output]")
+    ] = None,
     nameserver: NameServer = "",
 ) -> None:
     """Write the topics, groups, users and schedules of a cluster as a file that `apply` takes."""
@@ -83,7 +83,7 @@ def export(
 
     with admin_client(nameserver) as admin:
         text = write_document(exported(installed_kinds(admin)))
-    if is_standard_output(output):
+    if output is None or is_standard_output(output):
         typer.echo(text, nl=False)
     else:
         with output_file(output) as stream:

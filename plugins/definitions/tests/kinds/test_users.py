@@ -106,7 +106,7 @@ def test_nobody_is_made_without_a_secret(
 
 def test_a_cluster_that_checks_nobody_has_no_users(users: Users, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(self: UsersOnPaper) -> list[UserInfo]:
-        raise AnswerError(3, "request code 3005 is not supported")
+        raise AnswerError(3, "request code 3005 is not supported", "127.0.0.1:1")
 
     monkeypatch.setattr(UsersOnPaper, "list", refuse)
     assert users.current(None) == {}

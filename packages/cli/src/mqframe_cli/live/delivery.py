@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import struct
 import time
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from mqframe.core.errors import CallTimeout
 from mqframe_cli.access import access
 from mqframe_cli.live.meter import Done
+
+if TYPE_CHECKING:
+    from mqframe import ReceivedMessage
 
 _STAMP: Final = struct.Struct(">qqd")
 STAMP_BYTES: Final = _STAMP.size
@@ -48,7 +51,7 @@ class Delivery:
 
         consumer = AsyncPushConsumer(self._group, nameserver=nameserver, consume_from="last", **access())
 
-        async def handle(message: Any, context: Any) -> None:
+        async def handle(message: ReceivedMessage) -> None:
             self._came(bytes(message.body[:STAMP_BYTES]))
             done(len(self.times))
 

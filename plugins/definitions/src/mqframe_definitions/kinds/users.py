@@ -21,7 +21,7 @@ Deed = Literal["All", "Pub", "Sub", "Create", "Update", "Delete", "Get", "List"]
 class RuleSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What may be done, or may not, with a resource. `sources`: addresses and networks, none: all."""
 
-    actions: list[Deed] = ["All"]
+    actions: list[Deed] = msgspec.field(default_factory=lambda: ["All"])
     allow: bool = True
     sources: list[str] = []
 
