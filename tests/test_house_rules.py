@@ -179,7 +179,7 @@ FLOORS: dict[str, list[set[str]]] = {
         {"extension"},
         # The commands.
         {"bench", "cluster", "config", "consume", "context", "dlq", "group", "message", "offset", "plugins"}
-        | {"quickstart", "server", "topic", "user", "worker"},
+        | {"quickstart", "request", "server", "topic", "user", "worker"},
         {"mqadmin"},
     ],
     "mqframe_replication": [

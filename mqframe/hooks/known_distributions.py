@@ -73,7 +73,6 @@ KNOWN_DISTRIBUTIONS: Final[Mapping[tuple[str, str], str]] = {
     ("broker_role", "slave"): "mqframe-plugin-replication",
     ("command", "replica"): "mqframe-plugin-replication",
     ("broker_service", "request_reply"): "mqframe-plugin-requestreply",
-    ("command", "request"): "mqframe-plugin-requestreply",
     ("broker_service", "schedules"): "mqframe-plugin-schedules",
     ("command", "schedule"): "mqframe-plugin-schedules",
     ("selector", "random"): "mqframe-plugin-selectors",

@@ -75,11 +75,11 @@ def deliver(
 
     A send that begins late, as the one before held it up, has that on its account, too.
     """
-    from mqframe_cli.live.delivery import STAMP_BYTES, Delivery
+    from mqframe_cli.live.delivery import STAMP_BYTES, DeliveryRun
 
     if min(rate, seconds) <= 0 or size < STAMP_BYTES:
         raise SettingError(f"--rate and --seconds must be more than 0, --size at least {STAMP_BYTES}")
-    run = Delivery(topic, GROUP, rate, seconds, size)
+    run = DeliveryRun(topic, GROUP, rate, seconds, size)
     with meter("deliver", round(rate * seconds)) as done:
         asyncio.run(run.run(nameserver, done))
     show([{**_result("deliver", run.sent, seconds, run.times, size=size), "lost": run.lost}], as_json=json)

@@ -31,6 +31,7 @@ COMMANDS: Final[Mapping[str, BuiltIn]] = {
     "topic": BuiltIn("topic:app", "Make, look at and delete topics."),
     "group": BuiltIn("group:app", "Consumer groups, their members and their progress."),
     "message": BuiltIn("message:app", "Send messages and look at stored ones."),
+    "request": BuiltIn("request:request", "Send a message and show what is replied to it."),
     "offset": BuiltIn("offset:app", "How far consumer groups have come."),
     "dlq": BuiltIn("dlq:app", "Dead letters: messages that a consumer group gave up."),
     "user": BuiltIn("user:app", "Users of servers that check who asks, and what they may do."),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from mqframe_cli.live import delivery
-from mqframe_cli.live.delivery import STAMP_BYTES, Delivery
+from mqframe_cli.live.delivery import STAMP_BYTES, DeliveryRun
 from mqframe_testing import Cluster
 
 from mqframe import AsyncProducer, Message
@@ -14,7 +14,7 @@ from mqframe.core.errors import CallTimeout
 async def test_every_message_that_was_sent_has_a_time_and_those_of_others_have_none() -> None:
     with Cluster() as cluster:
         cluster.create_topic("timed", 2)
-        run = Delivery("timed", "bench", 200.0, 0.3, 100)
+        run = DeliveryRun("timed", "bench", 200.0, 0.3, 100)
         async with AsyncProducer("others", nameserver=cluster.nameserver) as others:
             foreign = [b"x" * 100, b"short", bytes(STAMP_BYTES)]
 
@@ -35,6 +35,6 @@ async def test_a_topic_that_nobody_hears_of_is_an_error(monkeypatch: pytest.Monk
     monkeypatch.setattr(delivery, "PROBE_SECONDS", 0.05)
     with Cluster() as cluster:
         cluster.create_topic("unread", 1, perm=2)
-        run = Delivery("unread", "bench", 10.0, 1.0, 100)
+        run = DeliveryRun("unread", "bench", 10.0, 1.0, 100)
         with pytest.raises(CallTimeout, match=r"nothing of what unread got came within 0.5 s"):
             await run.run(cluster.nameserver, lambda done: None)

@@ -25,7 +25,7 @@ LATE_SECONDS_MAX: Final = 10.0
 """What has not come so long after the last send is lost."""
 
 
-class Delivery:
+class DeliveryRun:
     """One run. `sent`: messages; `times`: of those that came, the seconds from when each was due."""
 
     def __init__(self, topic: str, group: str, rate: float, seconds: float, size: int) -> None:

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import ClassVar, Final
 
 import msgspec
-from mqframe_cli.names.known import listed_topics
+from mqframe_cli.extension import listed_topics
 
 from mqframe.core.cluster.order_config import TYPE_ATTRIBUTE
 from mqframe.core.cluster.topic_bodies import TopicConfig

@@ -7,11 +7,12 @@ import time
 from typing import Annotated
 
 import typer
-from mqframe_cli.extension import Json, NameServer, access, show_one, write_json
-from mqframe_cli.sending.records import property_of
-from mqframe_cli.text.body import Base64, body_columns
 
 from mqframe.core.errors import SettingError
+from mqframe_cli.access import access
+from mqframe_cli.output import Json, NameServer, show_one, write_json
+from mqframe_cli.sending.records import property_of
+from mqframe_cli.text.body import Base64, body_columns
 
 
 def request(
