@@ -19,6 +19,7 @@ KNOWN_DISTRIBUTIONS: Final[Mapping[tuple[str, str], str]] = {
     ("command", "group"): "mqframe-cli",
     ("command", "message"): "mqframe-cli",
     ("command", "offset"): "mqframe-cli",
+    ("command", "request"): "mqframe-cli",
     ("command", "dlq"): "mqframe-cli",
     ("command", "user"): "mqframe-cli",
     ("command", "cluster"): "mqframe-cli",

@@ -8,7 +8,7 @@ from mqframe.hooks.specs import Factories, hookimpl
 
 COMMAND_HELP: Final = {
     "apply": "Make a cluster as a file says: topics, groups, users, schedules.",
-    "definitions": "Write such a file of a cluster, and say what may stand in it.",
+    "definitions": "Write a cluster as a file, and say what may stand in it.",
 }
 """What lists say of them without importing them."""
 
