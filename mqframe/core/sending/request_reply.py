@@ -59,14 +59,16 @@ def is_request(message: ReceivedMessage) -> bool:
 def is_expired(message: ReceivedMessage, now_ms: int) -> bool:
     """Whether `message` is a request whose sender has given up by `now_ms`, as it said beforehand.
 
-    By the clocks of both: that of the sender gave the time of birth.
+    By the clocks of both: that of the sender gave the time of birth. Go's clients say seconds where others
+    say ms (producer.go), none for less than one: what may be seconds is taken for them.
     """
     if not is_request(message):
         return False
     ttl = message.properties.get(p.TTL, "")
     if not (ttl.isascii() and ttl.isdigit() and len(ttl) <= _DIGITS_MAX):
         return False
-    return message.born_timestamp + int(ttl) < now_ms
+    waits = int(ttl)
+    return waits > 0 and message.born_timestamp + waits * (1000 if waits < 1000 else 1) < now_ms
 
 
 def reply_to(

@@ -67,7 +67,15 @@ def test_a_request_is_over_when_its_sender_waits_no_more():
     assert [is_expired(message, now) for now in (0, 3001, 3002)] == [False, False, True]
 
 
-@pytest.mark.parametrize("ttl", ["", "-1", "1.5", "soon", "٣", "9" * 5000])
+@pytest.mark.parametrize(
+    ("ttl", "waits_ms"), [("1", 1000), ("60", 60_000), ("999", 999_000), ("1000", 1000), ("60000", 60_000)]
+)
+def test_clients_in_go_say_seconds(ttl, waits_ms):
+    message = received({**ASKED, "TTL": ttl})  # born at 1 ms
+    assert [is_expired(message, now) for now in (waits_ms + 1, waits_ms + 2)] == [False, True]
+
+
+@pytest.mark.parametrize("ttl", ["", "0", "-1", "1.5", "soon", "٣", "9" * 5000])
 def test_a_request_that_does_not_say_how_long_it_waits_is_never_over(ttl):
     assert not is_expired(received({**ASKED, "TTL": ttl}), 2**62)
 
