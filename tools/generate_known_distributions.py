@@ -12,10 +12,14 @@ import ast
 import subprocess
 import sys
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
+from textwrap import wrap
 from typing import Any, Final
 
 ROOT: Final = Path(__file__).parents[1]
+WORDS_WIDTH: Final = 90
+"""Characters of a line with many names."""
 MODULE: Final = ROOT / "mqframe/hooks/known_distributions.py"
 HEAD: Final = '''"""Which of this project's distributions brings what, for the install line of error messages.
 
@@ -83,6 +87,22 @@ def known_requests() -> dict[int, str]:
     }
 
 
+def by_distribution(known: Mapping[Any, str], words: str) -> list[str]:
+    """What is between the braces of a mapping of many `known` things: a text for each distribution.
+
+    `words`: how the things are read from the variable `names`, which holds such a text.
+    """
+    said: dict[str, list[str]] = {}
+    for thing, distribution in known.items():
+        said.setdefault(distribution, []).append(str(thing))
+    lines = ["name: distribution", "for distribution, names in {"]
+    for distribution, things in said.items():
+        rows = wrap(" ".join(things), WORDS_WIDTH)
+        texts = [repr(row + " ") for row in rows[:-1]] + [repr(rows[-1])]
+        lines += [f"{distribution!r}: (", *texts, "),"] if rows[1:] else [f"{distribution!r}: {texts[0]},"]
+    return [*lines, "}.items()", f"for name in {words}"]
+
+
 def text() -> str:
     """The module, formatted."""
     offered = [
@@ -95,18 +115,23 @@ def text() -> str:
         kind, _, name = offer.partition(".")
         lines.append(f"({kind!r}, {name!r}): {distribution!r},")
     lines += ["}", '"""The distribution by kind and name of what it offers."""', ""]
-    lines += ["KNOWN_NAMES: Final[Mapping[str, str]] = {"]
-    for project in projects():
-        for name in project.get("entry-points", {}).get("mqframe.names", {}):
-            lines.append(f"{name!r}: {project['name']!r},")
+    names = {
+        name: project["name"]
+        for project in projects()
+        for name in project.get("entry-points", {}).get("mqframe.names", {})
+    }
+    lines += ["KNOWN_NAMES: Final[Mapping[str, str]] = {", *by_distribution(names, "names.split()")]
     lines += ["}", '"""The distribution by what it adds to the names of `mqframe`."""', ""]
     lines += ["KNOWN_CLIENT_PARTS: Final[Mapping[str, str]] = {"]
     for project in projects():
         for name in project.get("entry-points", {}).get("mqframe.client_parts", {}):
             lines.append(f"{name!r}: {project['name']!r},")
     lines += ["}", '"""The distribution by the parts of clients that it brings."""', ""]
-    lines += ["KNOWN_REQUESTS: Final[Mapping[int, str]] = {"]
-    lines += [f"{code}: {distribution!r}," for code, distribution in sorted(known_requests().items())]
+    codes = dict(sorted(known_requests().items()))
+    lines += [
+        "KNOWN_REQUESTS: Final[Mapping[int, str]] = {",
+        *by_distribution(codes, "map(int, names.split())"),
+    ]
     lines += ["}", '"""The distribution by the code of a request that it declares, or alone serves."""', ""]
     lines += ["KNOWN_SECTIONS: Final[Mapping[tuple[str, str], str]] = {"]
     for project in projects():

@@ -25,6 +25,7 @@ from mqframe.hooks.interfaces import (
     SendContext,
     SendHook,
     SendOperation,
+    SendStopped,
     TransactionEnd,
 )
 from mqframe.log import get_logger
@@ -46,10 +47,12 @@ def hook_failed(kind: str, hook: Any, call: str, problem: Exception) -> None:
     _log.error("hook failed", kind=kind, plugin=hook_name(hook), call=call, exc_info=problem)
 
 
-def attach_hook(hook: ClientHook[Any], port: HookPort) -> None:
-    """Hand a hook its port."""
+async def attach_hook(hook: ClientHook[Any], port: HookPort) -> None:
+    """Hand a hook its port, and wait for what it wants to do first."""
     try:
-        hook.attach(port)
+        begins = hook.attach(port)
+        if begins is not None:
+            await begins
     except Exception as problem:  # isolation boundary: a hook only watches
         hook_failed("hook", hook, "attach", problem)
 
@@ -83,7 +86,7 @@ def after_each(hooks: Sequence[ClientHook[C]], context: C) -> None:
 def prepare_each(hooks: Sequence[SendHook], operation: SendOperation) -> dict[int, dict[str, str]]:
     """Every `prepare`, in order. The properties that they set, by index of the message.
 
-    Raises the first `IllegalProperty`, which names its hook, as one does whose properties are too long.
+    Raises the first `SendStopped`, which names its hook, as one does whose properties are too long.
     """
     everything: dict[int, dict[str, str]] = {}
     for hook in hooks:
@@ -91,9 +94,10 @@ def prepare_each(hooks: Sequence[SendHook], operation: SendOperation) -> dict[in
             hook.prepare(operation)
             given = operation.take_properties()
             operation.messages = _with_properties(operation.messages, given)
-        except IllegalProperty as problem:
-            raise IllegalProperty(f"send hook {hook_name(hook)}: {problem}") from problem
-        except Exception as problem:  # isolation boundary: only IllegalProperty may stop a send
+        except SendStopped as problem:
+            problem.args = (f"send hook {hook_name(hook)}: {problem}",)
+            raise
+        except Exception as problem:  # isolation boundary: only SendStopped may stop a send
             operation.take_properties()
             hook_failed("send_hook", hook, "prepare", problem)
         else:

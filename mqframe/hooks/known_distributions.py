@@ -76,6 +76,8 @@ KNOWN_DISTRIBUTIONS: Final[Mapping[tuple[str, str], str]] = {
     ("broker_service", "request_reply"): "mqframe-plugin-requestreply",
     ("broker_service", "schedules"): "mqframe-plugin-schedules",
     ("command", "schedule"): "mqframe-plugin-schedules",
+    ("send_hook", "schemas"): "mqframe-plugin-schemas",
+    ("command", "schema"): "mqframe-plugin-schemas",
     ("selector", "random"): "mqframe-plugin-selectors",
     ("selector", "machine_room"): "mqframe-plugin-selectors",
     ("selector", "monotonic"): "mqframe-plugin-selectors",
@@ -91,32 +93,19 @@ KNOWN_DISTRIBUTIONS: Final[Mapping[tuple[str, str], str]] = {
 """The distribution by kind and name of what it offers."""
 
 KNOWN_NAMES: Final[Mapping[str, str]] = {
-    "Admin": "mqframe-plugin-admin",
-    "AsyncAdmin": "mqframe-plugin-admin",
-    "DeadLetter": "mqframe-plugin-admin",
-    "QueueExpansion": "mqframe-plugin-admin",
-    "AsyncSimpleConsumer": "mqframe-plugin-pop",
-    "PoppedMessage": "mqframe-plugin-pop",
-    "SimpleConsumer": "mqframe-plugin-pop",
-    "AsyncLitePullConsumer": "mqframe-plugin-pull",
-    "AsyncPuller": "mqframe-plugin-pull",
-    "LitePullConsumer": "mqframe-plugin-pull",
-    "LitePullSettings": "mqframe-plugin-pull",
-    "Puller": "mqframe-plugin-pull",
-    "ReplicationSettings": "mqframe-plugin-replication",
-    "AsyncBatchTransactionProducer": "mqframe-plugin-transactions",
-    "AsyncTransaction": "mqframe-plugin-transactions",
-    "AsyncTransactionProducer": "mqframe-plugin-transactions",
-    "BatchTransactionProducer": "mqframe-plugin-transactions",
-    "DatabaseOutcome": "mqframe-plugin-transactions",
-    "EndStatus": "mqframe-plugin-transactions",
-    "EndsUnfinished": "mqframe-plugin-transactions",
-    "HalfMessage": "mqframe-plugin-transactions",
-    "PreparedHalf": "mqframe-plugin-transactions",
-    "Transaction": "mqframe-plugin-transactions",
-    "TransactionListener": "mqframe-plugin-transactions",
-    "TransactionProducer": "mqframe-plugin-transactions",
-    "TransactionSendResult": "mqframe-plugin-transactions",
+    name: distribution
+    for distribution, names in {
+        "mqframe-plugin-admin": "Admin AsyncAdmin DeadLetter QueueExpansion",
+        "mqframe-plugin-pop": "AsyncSimpleConsumer PoppedMessage SimpleConsumer",
+        "mqframe-plugin-pull": "AsyncLitePullConsumer AsyncPuller LitePullConsumer LitePullSettings Puller",
+        "mqframe-plugin-replication": "ReplicationSettings",
+        "mqframe-plugin-transactions": (
+            "AsyncBatchTransactionProducer AsyncTransaction AsyncTransactionProducer "
+            "BatchTransactionProducer DatabaseOutcome EndStatus EndsUnfinished HalfMessage PreparedHalf "
+            "Transaction TransactionListener TransactionProducer TransactionSendResult"
+        ),
+    }.items()
+    for name in names.split()
 }
 """The distribution by what it adds to the names of `mqframe`."""
 
@@ -133,70 +122,21 @@ KNOWN_CLIENT_PARTS: Final[Mapping[str, str]] = {
 """The distribution by the parts of clients that it brings."""
 
 KNOWN_REQUESTS: Final[Mapping[int, str]] = {
-    18: "mqframe-plugin-admin",
-    25: "mqframe-plugin-admin",
-    26: "mqframe-plugin-admin",
-    50: "mqframe-plugin-acl",
-    51: "mqframe-plugin-acl",
-    52: "mqframe-plugin-acl",
-    53: "mqframe-plugin-acl",
-    54: "mqframe-plugin-acl",
-    60: "mqframe-plugin-delay",
-    200: "mqframe-plugin-admin",
-    202: "mqframe-plugin-admin",
-    203: "mqframe-plugin-admin",
-    204: "mqframe-plugin-admin",
-    207: "mqframe-plugin-admin",
-    215: "mqframe-plugin-admin",
-    222: "mqframe-plugin-admin",
-    223: "mqframe-plugin-admin",
-    225: "mqframe-plugin-admin",
-    300: "mqframe-plugin-admin",
-    303: "mqframe-plugin-admin",
-    305: "mqframe-plugin-admin",
-    306: "mqframe-plugin-admin",
-    308: "mqframe-plugin-admin",
-    314: "mqframe-plugin-admin",
-    315: "mqframe-plugin-admin",
-    316: "mqframe-plugin-admin",
-    317: "mqframe-plugin-admin",
-    321: "mqframe-plugin-admin",
-    324: "mqframe-plugin-requestreply",
-    325: "mqframe-plugin-requestreply",
-    326: "mqframe-plugin-requestreply",
-    328: "mqframe-plugin-admin",
-    329: "mqframe-plugin-admin",
-    343: "mqframe-plugin-admin",
-    345: "mqframe-plugin-admin",
-    353: "mqframe-plugin-admin",
-    355: "mqframe-plugin-admin",
-    400: "mqframe-plugin-assignment",
-    401: "mqframe-plugin-assignment",
-    402: "mqframe-plugin-assignment",
-    3001: "mqframe-plugin-acl",
-    3002: "mqframe-plugin-acl",
-    3003: "mqframe-plugin-acl",
-    3004: "mqframe-plugin-acl",
-    3005: "mqframe-plugin-acl",
-    3006: "mqframe-plugin-acl",
-    3007: "mqframe-plugin-acl",
-    3008: "mqframe-plugin-acl",
-    3009: "mqframe-plugin-acl",
-    3010: "mqframe-plugin-acl",
-    21320: "mqframe-plugin-transactions",
-    21330: "mqframe-plugin-schedules",
-    21331: "mqframe-plugin-schedules",
-    21332: "mqframe-plugin-schedules",
-    21333: "mqframe-plugin-schedules",
-    21334: "mqframe-plugin-schedules",
-    200050: "mqframe-plugin-pop",
-    200051: "mqframe-plugin-pop",
-    200052: "mqframe-plugin-pop",
-    200053: "mqframe-plugin-pop",
-    200054: "mqframe-plugin-pop",
-    200055: "mqframe-plugin-pop",
-    200056: "mqframe-plugin-pop",
-    200151: "mqframe-plugin-pop",
+    name: distribution
+    for distribution, names in {
+        "mqframe-plugin-admin": (
+            "18 25 26 200 202 203 204 207 215 222 223 225 300 303 305 306 308 314 315 316 317 321 328 "
+            "329 343 345 353 355"
+        ),
+        "mqframe-plugin-acl": "50 51 52 53 54 3001 3002 3003 3004 3005 3006 3007 3008 3009 3010",
+        "mqframe-plugin-delay": "60",
+        "mqframe-plugin-requestreply": "324 325 326",
+        "mqframe-plugin-assignment": "400 401 402",
+        "mqframe-plugin-transactions": "21320",
+        "mqframe-plugin-schedules": "21330 21331 21332 21333 21334",
+        "mqframe-plugin-pop": "200050 200051 200052 200053 200054 200055 200056 200151",
+    }.items()
+    for name in map(int, names.split())
 }
 """The distribution by the code of a request that it declares, or alone serves."""
 

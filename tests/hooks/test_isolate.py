@@ -18,6 +18,7 @@ from mqframe.hooks.interfaces import (
     SendContext,
     SendHook,
     SendOperation,
+    SendStopped,
 )
 
 QUEUE = MessageQueue("orders", "broker-a", 0)
@@ -206,3 +207,22 @@ def test_an_illegal_property_stops_a_send_by_the_name_of_its_hook() -> None:
     assert len(calls) == 2
     with pytest.raises(IllegalProperty, match=r"^send hook d: property WAIT belongs to the system"):
         isolate.prepare_each((Setter("d", calls, ("WAIT", "false")),), operation())
+
+
+class Unwanted(SendStopped):
+    """What a hook does not let pass."""
+
+    colour = "green"
+
+
+class Guarding(SendHook):
+    name = "guard"
+
+    def prepare(self, operation: SendOperation) -> None:
+        raise Unwanted("the message is green")
+
+
+def test_a_hook_stops_a_send_by_an_error_of_its_own_kind() -> None:
+    with pytest.raises(Unwanted, match=r"^send hook guard: the message is green$") as stopped:
+        isolate.prepare_each((Guarding(),), operation())
+    assert stopped.value.colour == "green"

@@ -7,15 +7,20 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from mqframe.client.connection.each_answer import each_answer
 from mqframe.client.connection.instance import ClientInstance
 from mqframe.client.sending.api import SendApi
 from mqframe.client.sending.in_flight_limit import AsyncInFlightLimit
 from mqframe.client.sending.producer_parts import ProducerParts
 from mqframe.client.settings import ProducerSettings
-from mqframe.core.errors import CallTimeout, MqframeError
+from mqframe.core.codes import ResponseCode
+from mqframe.core.errors import AnswerError, CallTimeout, MqframeError
 from mqframe.core.messages.message import Message
 from mqframe.core.messages.names import GROUP_LENGTH_MAX
+from mqframe.core.requests.nameserver import GetKvlistByNamespace
 from mqframe.core.sending.in_flight import InFlightCount
+from mqframe.core.wire import loose_json
+from mqframe.core.wire.bodies import KVTable
 from mqframe.hooks.interfaces import ConsumeHook, SendHook
 from mqframe.hooks.isolate import attach_hook, detach_hook
 from mqframe.log import get_logger
@@ -74,6 +79,20 @@ class ClientHookPort:
         """Call `action` every `seconds`."""
         self._periodic.append(Every(self._clock, seconds, action, name="hook"))
 
+    async def values(self, namespace: str) -> list[dict[str, str]]:
+        """Raises `RetryError` when no name server answers."""
+        asked = {each: self._values(each, namespace) for each in self._instance.routes.nameservers}
+        return await each_answer(asked, "values were not read", "no name server", self._group)
+
+    async def _values(self, nameserver: str, namespace: str) -> dict[str, str]:
+        try:
+            answer = await self._instance.call(nameserver, GetKvlistByNamespace(namespace))
+        except AnswerError as problem:
+            if problem.code != ResponseCode.QUERY_NOT_FOUND:
+                raise
+            return {}
+        return loose_json.decode(bytes(answer.body), KVTable).table
+
     async def close(self) -> None:
         """Send what was handed over, wait for it a while, leave the group."""
         for periodic in self._periodic:
@@ -125,17 +144,18 @@ class AttachedHooks:
     def __init__(
         self, hooks: Sequence[Hook], instance: ClientInstance, clock: LoopClock, group: str, kind: str
     ) -> None:
-        self._hooks = [hook for hook in hooks if _wants_port(hook)]
-        self._ports: dict[str, ClientHookPort] = {}
-        for hook in self._hooks:
-            name = f"{hook.producer_group}-{kind}-{group}"
-            if name not in self._ports:
-                self._ports[name] = ClientHookPort(instance, clock, name)
-            attach_hook(hook, self._ports[name])
+        self._hooks = [(hook, f"{hook.producer_group}-{kind}-{group}") for hook in hooks if _wants_port(hook)]
+        names = {name for _, name in self._hooks}
+        self._ports = {name: ClientHookPort(instance, clock, name) for name in names}
+
+    async def start(self) -> None:
+        """Hand the hooks their ports, one after the other."""
+        for hook, name in self._hooks:
+            await attach_hook(hook, self._ports[name])
 
     async def stop(self) -> None:
         """Let them hand over what is left, and send it."""
-        for hook in self._hooks:
+        for hook, _ in self._hooks:
             detach_hook(hook)
         for port in self._ports.values():
             await port.close()

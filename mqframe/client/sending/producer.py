@@ -126,6 +126,7 @@ class AsyncProducer(AsyncClient):
         self._ending = weakref.finalize(self._submitter, self._submitter.cut_off.tell)
         self._attached = AttachedHooks(self._parts.send_hooks, instance, self._clock, self.group, "PRODUCE")
         self._api = api
+        await self._attached.start()
 
     async def stop(self) -> None:
         """Send what was submitted, leave the group, close the connections."""

@@ -118,6 +118,7 @@ if TYPE_CHECKING:
     from mqframe.hooks.interfaces.send_hook import TransactionEnd as TransactionEnd
     from mqframe.hooks.interfaces.send_operation import IllegalProperty as IllegalProperty
     from mqframe.hooks.interfaces.send_operation import SendOperation as SendOperation
+    from mqframe.hooks.interfaces.send_operation import SendStopped as SendStopped
     from mqframe.hooks.interfaces.send_rule import PendingRecord as PendingRecord
     from mqframe.hooks.interfaces.send_rule import SendRule as SendRule
     from mqframe.hooks.interfaces.send_rule import StoredAt as StoredAt
@@ -174,7 +175,7 @@ _HOME = {
         "hooks.interfaces.rpc_hook": "RpcHook",
         "hooks.interfaces.selector": "QueueSelector",
         "hooks.interfaces.send_hook": "SendContext SendHook TransactionEnd",
-        "hooks.interfaces.send_operation": "IllegalProperty SendOperation",
+        "hooks.interfaces.send_operation": "IllegalProperty SendOperation SendStopped",
         "hooks.interfaces.send_rule": "PendingRecord SendRule StoredAt",
         "hooks.interfaces.topic_summary": "TagSummary TopicSummary",
     }.items()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, Generic, Protocol, TypeVar
 
 from mqframe.core.messages.message import Message
@@ -29,6 +29,9 @@ class HookPort(Protocol):
     def every(self, seconds: float, action: Callable[[], None]) -> None:
         """Call `action` every `seconds`, in the thread of the client's loop, until the client stops."""
 
+    async def values(self, namespace: str) -> list[dict[str, str]]:
+        """What each name server that answers keeps under `namespace`. Raises `RetryError` when none does."""
+
 
 class ClientHook(Generic[C]):
     """Sees what a client does. Synchronous; may not block. Exceptions are logged with its name and isolated.
@@ -46,8 +49,8 @@ class ClientHook(Generic[C]):
     def after(self, context: C) -> None:
         """Called after it, whatever came of it."""
 
-    def attach(self, port: HookPort) -> None:
-        """Called once, when the client starts, in its loop. For hooks that send messages of their own."""
+    def attach(self, port: HookPort) -> Awaitable[object] | None:
+        """Called once, when the client starts, in its loop; the start waits for what it returns to end."""
 
     def detach(self) -> None:
         """Called when the client stops, in its loop: hand over what is left; it is still sent."""

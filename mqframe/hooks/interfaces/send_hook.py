@@ -62,7 +62,7 @@ class SendHook(ClientHook[SendContext]):
     def prepare(self, operation: SendOperation) -> None:
         """Called once, by the thread or task that sends, after the messages were found legal.
 
-        Here `operation.set_property` works. Hooks see what those before them have set. `IllegalProperty`
+        Here `operation.set_property` works. Hooks see what those before them have set. `SendStopped`
         stops the send; after any other exception nothing that this hook has set is sent.
         """
 

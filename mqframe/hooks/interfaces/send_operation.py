@@ -11,11 +11,12 @@ from mqframe.core.messages.checks import check_property
 from mqframe.core.messages.message import Message, SendResult
 
 
-class IllegalProperty(MessageError):
-    """A property that a send hook wants a message to have, and that none may have. Names the hook.
+class SendStopped(MessageError):
+    """The one error of `prepare` by which a send fails. Kinds of it reach the sender, and name the hook."""
 
-    The one error of `prepare` by which a send fails: the message would not be what its hooks promise.
-    """
+
+class IllegalProperty(SendStopped):
+    """A property that a send hook wants a message to have, and that none may have."""
 
 
 @attrs.define(eq=False)

@@ -26,6 +26,25 @@ class Named(Telling):
     producer_group = "AUDIT"
 
 
+class Reading(SendHook):
+    """Begins by reading what name servers keep, and fails after that."""
+
+    def __init__(self) -> None:
+        self.read: list[list[dict[str, str]]] = []
+
+    async def attach(self, port: HookPort) -> None:
+        self.read += [await port.values("colours"), await port.values("sizes")]
+        raise OSError("disk full")
+
+
+def test_a_producer_starts_when_its_hooks_have_read_what_they_need() -> None:
+    with Cluster() as one, Cluster() as other, Admin(nameserver=one.nameserver) as admin:
+        admin.kv.put("colours", "sky", "blue")
+        both, hook = f"{one.nameserver};{other.nameserver}", Reading()
+        with Producer(group="shop", nameserver=both, send_hooks=[hook]):
+            assert hook.read == [[{"sky": "blue"}, {}], [{}, {}]]
+
+
 def test_the_name_of_the_group_comes_from_the_hook() -> None:
     with Cluster() as cluster:
         cluster.create_topic("orders")

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Final, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Final
 
+from mqframe.client.connection.each_answer import each_answer
 from mqframe.client.connection.instance import ClientInstance
 from mqframe.core.clock import Timer
 from mqframe.core.codes import ResponseCode
 from mqframe.core.consuming.bodies import ConsumeStats
-from mqframe.core.errors import AnswerError, MqframeError, RouteError
+from mqframe.core.errors import AnswerError, MqframeError
 from mqframe.core.messages.message import MessageQueue
 from mqframe.core.requests.admin import GetConsumeStats
-from mqframe.core.requests.fields import Request, decode_fields
+from mqframe.core.requests.fields import decode_fields
 from mqframe.core.requests.nameserver import GetKvConfig, KvAnswer, PutKvConfig
 from mqframe.core.wire import loose_json
-from mqframe.core.wire.frame import Frame
 from mqframe.hooks.interfaces import PREPARE_SECONDS_MAX, AllocationPort, AllocationStrategy
 from mqframe.log import get_logger
 from mqframe.net.clock import LoopClock, within
 
 NAMESPACE: Final = "MQFRAME_ALLOCATION"
 """Where name servers keep the notes; their keys begin with the group's name and a slash."""
-T = TypeVar("T")
 log = get_logger("client")
 
 
@@ -63,7 +61,8 @@ class GroupPort(AllocationPort):
         addresses = {name: route.any_address(name) for name in sorted(route.addresses())}
         asked = {name: self._lags(name, address, topic) for name, address in addresses.items() if address}
         found: dict[MessageQueue, int] = {}
-        for lags in await self._any(asked, "lag of a group was not told", f"topic {topic}: no broker"):
+        told = "lag of a group was not told"
+        for lags in await each_answer(asked, told, f"topic {topic}: no broker", self._group):
             found |= lags
         return found
 
@@ -82,11 +81,11 @@ class GroupPort(AllocationPort):
         """What each name server keeps, "" where it keeps none. Raises `RetryError` when none answers."""
         request = GetKvConfig(NAMESPACE, f"{self._group}/{key}")
         asked = {address: self._note(address, request) for address in self._instance.routes.nameservers}
-        return await self._any(asked, "note was not read", "no name server")
+        return await each_answer(asked, "note was not read", "no name server", self._group)
 
     async def _note(self, address: str, request: GetKvConfig) -> str:
         try:
-            answer = await self._ask(address, request)
+            answer = await self._instance.call(address, request)
         except AnswerError as problem:
             if problem.code != ResponseCode.QUERY_NOT_FOUND:
                 raise
@@ -98,29 +97,9 @@ class GroupPort(AllocationPort):
         if self.preview:
             return
         request = PutKvConfig(NAMESPACE, f"{self._group}/{key}", value)
-        asked = {address: self._ask(address, request) for address in self._instance.routes.nameservers}
-        await self._any(asked, "note was not written", "no name server")
-
-    async def _ask(self, address: str, request: Request) -> Frame:
-        return await self._instance.call(address, request)
-
-    async def _any(self, asked: Mapping[str, Awaitable[T]], complaint: str, nobody: str) -> list[T]:
-        """The answers that came, failures beside them are logged. Raises `RetryError` when there is none."""
-        answers = await asyncio.gather(*asked.values(), return_exceptions=True)
-        good: list[T] = []
-        bad: dict[str, str] = {}
-        for who, answer in zip(asked, answers, strict=True):
-            if not isinstance(answer, BaseException):
-                good.append(answer)
-                continue
-            if not isinstance(answer, MqframeError):
-                raise answer
-            bad[who] = str(answer)
-        if not good:
-            raise RouteError(f"{nobody} answered: {'; '.join(bad.values()) or 'none is known'}")
-        for who, reason in bad.items():
-            log.warning(complaint, group=self._group, asked=who, reason=reason)
-        return good
+        call = self._instance.call
+        asked = {address: call(address, request) for address in self._instance.routes.nameservers}
+        await each_answer(asked, "note was not written", "no name server", self._group)
 
     def again_in(self, seconds: float) -> None:
         """Once, at the earliest of the times that were wished."""

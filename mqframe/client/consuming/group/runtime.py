@@ -201,9 +201,10 @@ class ConsumerRuntime:
             self.parts.statistics.keep(self._plan.subscriptions.topics())
             self.parts.statistics.sample()
 
-    def _attach_hooks(self) -> None:
+    async def _attach_hooks(self) -> None:
         plan = self._plan
         self._attached = AttachedHooks(plan.hooks, self.instance, plan.clock, plan.group, "CONSUME")
+        await self._attached.start()
 
     def _serve_operators(self) -> None:
         self.instance.operator_requests.add(self._plan.group, self.parts.running_info)

@@ -16,7 +16,7 @@ from mqframe_cli.access import access, admin_client, admin_command
 from mqframe_cli.commands import FAILED, new_app
 from mqframe_cli.names.known import check_known, listed_topics
 from mqframe_cli.output import Json, NameServer, Shown, show, show_one, time_text
-from mqframe_cli.text.body import Base64, body_columns
+from mqframe_cli.text.body import Base64, body_columns, body_decoders, decoded
 
 if TYPE_CHECKING:
     from mqframe import Admin
@@ -137,7 +137,9 @@ def show_message(
         raise SettingError(f"{' '.join(words)}: a topic and a message id are meant, or the id alone")
     *topics, message_id = words
     check_known(admin, *topics)
-    return details(find_message(admin, message_id, *topics), base64=base64)
+    found = find_message(admin, message_id, *topics)
+    value = None if base64 else decoded(found, body_decoders(admin))
+    return details(found, base64=base64) | ({} if value is None else {"decoded": value})
 
 
 def find_message(admin: Admin, message_id: str, topic: str | None = None) -> ReceivedMessage:

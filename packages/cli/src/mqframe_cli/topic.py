@@ -191,21 +191,24 @@ def tail(
 ) -> None:
     """Follow a topic without a group, one line for each message, until Ctrl-C. Nobody's offsets move.
 
-    A line has the time of storing, queue@offset, tag and body. Within a queue messages come in order.
+    A line has the time of storing, queue@offset, tag and body. Within a queue messages come in order. Bodies
+    whose schema is known (mqframe schema) are decoded, unless --base64 wants them as they are.
     """
     from mqframe_cli.live.lines import write_message
     from mqframe_cli.live.tail import follow
+    from mqframe_cli.text.body import body_decoders
 
     if since and last is not None:
         raise SettingError("--since and --last both say where to begin; leave one out")
+    begin = since_ms(since) if since else None
     with admin_client(nameserver) as admin:
         check_known(admin, topic)
-    begin = since_ms(since) if since else None
+        decoders = [] if base64 else body_decoders(admin)
 
-    def write(message: ReceivedMessage) -> None:
-        write_message(message, as_json=json, base64=base64, stored=True)
+        def write(message: ReceivedMessage) -> None:
+            write_message(message, as_json=json, base64=base64, stored=True, decoders=decoders)
 
-    follow(topic, write, nameserver=nameserver, begin_ms=begin, last=last, tag=tag, count=count)
+        follow(topic, write, nameserver=nameserver, begin_ms=begin, last=last, tag=tag, count=count)
 
 
 @app.command()

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
+from typing import Any
 
+import pytest
 from command_runs import run
+from mqframe_cli.live.lines import write_message
 
 
 def test_consume_writes_what_terminals_do_not_obey(at: str) -> None:
@@ -39,3 +43,22 @@ def test_consume_writes_what_terminals_do_not_obey(at: str) -> None:
         text = run(*words)
         assert r"a\x1b[2J\nb" in text
         assert text.replace("\n", "").replace("\t", "").isprintable()
+
+
+class Shouts:
+    def value(self, message: Any) -> Any:
+        return {"said": message.body.decode().upper()} if message.tag == "t" else None
+
+
+@pytest.mark.parametrize(("tag", "shown"), [("t", '{"said":"PAID"}'), ("u", "paid")])
+def test_what_is_known_of_a_body_takes_its_place(tag: str, shown: str, capsys: Any) -> None:
+    message: Any = SimpleNamespace(
+        message_id="1", topic="orders", broker_name="a", queue_id=0, queue_offset=3, tag=tag, keys=(),
+        store_timestamp=0, properties={}, body=b"paid",
+    )  # fmt: skip
+    write_message(message, as_json=False, decoders=[Shouts()])
+    assert capsys.readouterr().out == f"0@3\t{tag}\t{shown}\n"
+    write_message(message, as_json=True, decoders=[Shouts()])
+    row = json.loads(capsys.readouterr().out)
+    assert row["body"] == "paid"
+    assert row.get("decoded") == ({"said": "PAID"} if tag == "t" else None)

@@ -7,7 +7,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from mqframe_cli.text.body import body_columns, body_line
+from mqframe_cli.text import body as body_module
+from mqframe_cli.text.body import body_columns, body_decoders, body_line, decoded, decoded_line
 
 from mqframe.core.errors import BodyUnreadable
 
@@ -50,3 +51,25 @@ def test_a_body_that_cannot_be_unpacked_is_shown_as_it_is_stored() -> None:
 def test_a_line_shows_bytes_that_are_no_text_as_escapes() -> None:
     assert body_line(message(b"a\xffb")) == "a\\xffb"
     assert body_line(message(b"a\xffb"), base64=True) == "Yf9i"
+
+
+class Numbers:
+    """Knows bodies of one byte, by what its operator told it."""
+
+    def __init__(self, admin: Any) -> None:
+        self.base = admin.base
+
+    def value(self, message: Any) -> Any:
+        return {"number": self.base + message.body[0]} if len(message.body) == 1 else None
+
+
+def test_distributions_decode_what_they_know(monkeypatch: pytest.MonkeyPatch) -> None:
+    offers = [SimpleNamespace(name="numbers", load=lambda: Numbers)]
+    monkeypatch.setattr(
+        body_module, "entry_points", lambda group: offers if group == "mqframe.bodies" else []
+    )
+    decoders = body_decoders(SimpleNamespace(base=10))  # type: ignore[arg-type]
+    assert decoded(message(b"\x07"), decoders) == {"number": 17}
+    assert decoded(message(b"paid"), decoders) is None
+    assert decoded(message(b"\x07"), []) is None
+    assert decoded_line({"number": 17, "raw": b"\x00"}) == '{"number":17,"raw":"AA=="}'

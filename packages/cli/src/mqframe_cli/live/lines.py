@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import typer
 
 from mqframe.core.printable import printable
 from mqframe_cli.output import time_text, write_json
-from mqframe_cli.text.body import body_columns, body_line
+from mqframe_cli.text.body import BodyDecoder, body_columns, body_line, decoded, decoded_line
 
 if TYPE_CHECKING:
     from mqframe.core.messages.message import ReceivedMessage
 
 
 def write_message(
-    message: ReceivedMessage, *, as_json: bool, base64: bool = False, stored: bool = False
+    message: ReceivedMessage,
+    *,
+    as_json: bool,
+    base64: bool = False,
+    stored: bool = False,
+    decoders: Sequence[BodyDecoder] = (),
 ) -> None:
     """Write `message` at once: queue and offset, tag and body with tabs between, or a JSON object.
 
-    `stored`: the time when it was stored comes first.
+    `stored`: the time when it was stored comes first; `decoders`: what they know to be in the body takes its
+    place, or stands beside it in JSON.
     """
+    value = decoded(message, decoders)
     if as_json:
         write_json(
             {
@@ -35,11 +43,13 @@ def write_message(
                 "stored": time_text(message.store_timestamp),
                 "properties": message.properties,
                 **body_columns(message, base64=base64),
+                **({} if value is None else {"decoded": value}),
             }
         )
     else:
         place = f"{message.queue_id}@{message.queue_offset}"
-        words = [place, message.tag or "", body_line(message, base64=base64)]
+        body = body_line(message, base64=base64) if value is None else decoded_line(value)
+        words = [place, message.tag or "", body]
         if stored:
             words = [time_text(message.store_timestamp), *words]
         typer.echo("\t".join(map(printable, words)))

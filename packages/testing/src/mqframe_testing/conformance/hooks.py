@@ -74,14 +74,17 @@ class ConformancePort:
 
     def send(self, message: Message) -> bool:
         """Keep `message`, unless nothing is accepted."""
-        if self._taken:
-            self.messages.append(message)
+        self.messages += [message] * self._taken
         return self._taken
 
     def every(self, seconds: float, action: Callable[[], None]) -> None:
         """Keep `action`."""
         assert seconds > 0
         self.actions.append(action)
+
+    async def values(self, namespace: str) -> list[dict[str, str]]:
+        """One name server, which keeps nothing."""
+        return [{}]
 
 
 class _AttachedConformance:
@@ -102,9 +105,11 @@ class _AttachedConformance:
     @pytest.mark.parametrize("taken", [True, False])
     def test_it_works_between_the_start_and_the_stop_of_a_client(self, taken: bool) -> None:
         """Whether or not the client takes messages of the hook, and after the stop."""
-        hook, port = self.make(), ConformancePort(taken=taken)
+        asyncio.run(self._life(self.make(), ConformancePort(taken=taken)))
+
+    async def _life(self, hook: Any, port: ConformancePort) -> None:
         hook.detach()
-        hook.attach(port)
+        await (hook.attach(port) or asyncio.sleep(0))
         for _ in range(2):
             for context in self.contexts():
                 hook.before(context)

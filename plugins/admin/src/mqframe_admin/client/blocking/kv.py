@@ -25,6 +25,13 @@ class KvAdmin(SyncSubject[AsyncKvAdmin]):
         """Remove a value from all name servers."""
         self._call(self._client.delete, namespace, key)
 
+    def list_each(self, namespace: str) -> list[dict[str, str]]:
+        """All values of a namespace as each name server that answers holds them, which may differ.
+
+        Raises `RetryError` when none answers.
+        """
+        return self._call(self._client.list_each, namespace)
+
     def list(self, namespace: str) -> dict[str, str]:
         """All values of a namespace; empty when there are none."""
         return self._call(self._client.list, namespace)

@@ -1,0 +1,1 @@
+"""Which schema may follow which, and what name servers keep of them: values in, values out."""
