@@ -36,7 +36,6 @@ class PopMember:
         self.got.append((message.body, message.reconsume_times))
         self.times.append(self.scene.clock.monotonic())
         self.scene.handled.append((self, message.body, message.reconsume_times))
-        self.scene.__dict__.setdefault('full',[]).append((self, message.body, message.reconsume_times, self.alive))
         return await self.scene.handles(message, context)
 
     @property
