@@ -84,3 +84,14 @@ async def test_where_a_broker_does_not_answer_the_group_counts_as_known() -> Non
         beginnings = Beginnings(scene.instance, Stored(), LAST)
         assert await beginnings.find(["orders"]) == {}
         assert beginnings.get(scene.broker.queue("orders", 0)) is None
+
+
+@pytest.mark.parametrize(("begin", "offset"), [(LAST, 3), (MOMENT, 3)])
+async def test_a_topic_that_came_since_is_read_from_its_first_message_on(begin, offset) -> None:
+    async with ClientScene({"orders": 1}) as scene:
+        queue = scene.broker.queue("orders", 0)
+        scene.broker.first[queue] = 3
+        scene.broker.put("orders", 0, b"a", b"b")
+        beginnings = Beginnings(scene.instance, Stored(), begin)
+        assert await beginnings.find(["orders"], late=True) == {queue: offset}
+        assert await Beginnings(scene.instance, Stored(_0=4), begin).find(["orders"], late=True) == {}
