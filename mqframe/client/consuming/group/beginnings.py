@@ -38,6 +38,7 @@ class Beginnings:
         self.where, self._start_ms = begin
         self._offsets: dict[MessageQueue, int] = {}
         self._looked: set[str] = set()
+        self._one_look = asyncio.Lock()
 
     def get(self, queue: MessageQueue) -> int | None:
         """Where the group began in `queue`; `None` where it was no new group, or is not known to be one."""
@@ -50,15 +51,16 @@ class Beginnings:
         groups begin at the first message. Where brokers cannot be asked it counts as known.
         """
         found: dict[MessageQueue, int] = {}
-        for topic in topics:
-            if topic in self._looked or topic.startswith(RETRY_PREFIX) or self.where is ConsumeFrom.FIRST:
-                continue
-            self._looked.add(topic)
-            try:
-                found |= await self._of(topic, Ask.MIN if late else Ask.MAX)
-            except MqframeError as problem:
-                log.info("whether the group is new is not known", topic=topic, reason=str(problem))
-        self._offsets |= found
+        async with self._one_look:  # whoever comes meanwhile must not take what is looked for as known
+            for topic in topics:
+                if topic in self._looked or topic.startswith(RETRY_PREFIX) or self.where is ConsumeFrom.FIRST:
+                    continue
+                self._looked.add(topic)
+                try:
+                    found |= await self._of(topic, Ask.MIN if late else Ask.MAX)
+                except MqframeError as problem:
+                    log.info("whether the group is new is not known", topic=topic, reason=str(problem))
+            self._offsets |= found
         return found
 
     async def _of(self, topic: str, end: Ask) -> dict[MessageQueue, int]:

@@ -106,7 +106,9 @@ class RebalanceListeners:
         return gone
 
     async def _tell(self, listener: Listener, queues: Sequence[MessageQueue]) -> None:
-        for topic in sorted({queue.topic for queue in queues}) if listener is not None else ():
+        if listener is None:
+            return
+        for topic in sorted({queue.topic for queue in queues}):
             told = [queue for queue in queues if queue.topic == topic]
             try:
                 await within(self._clock, self._seconds, _called(listener, topic, told))
