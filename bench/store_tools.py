@@ -28,11 +28,11 @@ from mqframe_index.store.indexing import FileIndexing
 from mqframe_store_tools.checking.log_reading import installed_reading
 from mqframe_store_tools.checking.sizes import with_index_sizes, with_sizes
 from mqframe_store_tools.checking.store_check import StoreCheck
+from mqframe_store_tools.stopped_store import known_store
 
 from mqframe.core.messages.batch import encode_element
 from mqframe.core.storage.recovery import Care
 from mqframe.net.clock import SystemClock
-from mqframe.store.files.stopped_store import known_store
 from mqframe.store.incoming import Incoming
 from mqframe.store.message_store import MessageStore
 from mqframe.store.settings import StoreSettings

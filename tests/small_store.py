@@ -11,10 +11,10 @@ from mqframe_index.store.indexing import FileIndexing
 from mqframe_store_tools.checking.log_reading import installed_reading
 from mqframe_store_tools.checking.sizes import with_index_sizes, with_sizes
 from mqframe_store_tools.checking.store_check import Checked, StoreCheck
+from mqframe_store_tools.stopped_store import known_store
 from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.core.messages.addresses import encode_host
-from mqframe.store.files.stopped_store import known_store
 from mqframe.store.incoming import Incoming
 from mqframe.store.message_store import MessageStore
 from mqframe.store.reader import StoreReader

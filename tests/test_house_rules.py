@@ -55,6 +55,7 @@ SUBJECTS: dict[str, set[str]] = {
     "mqframe_pop": {*LEVELS["net"], "client"},
     "mqframe_pull": {*LEVELS["net"], "client"},
     "mqframe_request_reply": {*LEVELS["net"], "client"},
+    "mqframe_steering": {*LEVELS["net"], "client"},
     "mqframe_transactions": {*LEVELS["net"], "client"},
     # Broker services: what plugins may import, and the room with the files of the store.
     "mqframe_delay": {*LEVELS["hooks"], "store"},
@@ -63,7 +64,7 @@ SUBJECTS: dict[str, set[str]] = {
     # A door for another protocol stands on the client's part, too: before brokers elsewhere.
     "mqframe_grpc": {*LEVELS["net"], "client", "turns"} | {"mqframe_admin", "mqframe_pop", "mqframe_cli"},
     # Roles are trusted: they are made of the inside of broker and store.
-    "mqframe_replication": {*LEVELS["broker"], "mqframe_admin", "mqframe_cli"},
+    "mqframe_replication": {*LEVELS["broker"], "mqframe_admin", "mqframe_cli", "mqframe_store_tools"},
     "mqframe_election": {*LEVELS["broker"], "mqframe_replication"},
     # So is what does in compiled code what these do.
     "mqframe_speedups": LEVELS["broker"],
@@ -145,6 +146,7 @@ FLOORS: dict[str, list[set[str]]] = {
         {"consuming"},
     ],
     "mqframe_store_tools": [
+        {"stopped_store"},
         {"checking"},
         {"commands"},
     ],
@@ -220,6 +222,10 @@ FLOORS: dict[str, list[set[str]]] = {
     "mqframe_pull": [
         {"settings"},
         {"lite_pull", "puller", "sections"},
+    ],
+    "mqframe_steering": [
+        {"calls_by_queue", "pauses", "rules"},
+        {"followed_topics", "rebalance_listeners"},
     ],
     "mqframe_request_reply": [
         {"requests", "settings"},
@@ -316,6 +322,7 @@ PLUGIN_MAY_IMPORT = (
     "mqframe_admin.requests",
     "mqframe_admin.rules",
     "mqframe_pull.puller.raw_pull",
+    "mqframe_steering.rules",
     "mqframe_transactions.rules",
     "mqframe_transactions.settings",
 )

@@ -118,6 +118,9 @@ KNOWN_CLIENT_PARTS: Final[Mapping[str, str]] = {
     "pop-consumers": "mqframe-plugin-pop",
     "replies": "mqframe-plugin-requestreply",
     "requests": "mqframe-plugin-requestreply",
+    "rebalance-listeners": "mqframe-plugin-steering",
+    "topic-patterns": "mqframe-plugin-steering",
+    "pauses": "mqframe-plugin-steering",
 }
 """The distribution by the parts of clients that it brings."""
 
@@ -169,6 +172,7 @@ STANDARD: Final = frozenset(
         "mqframe-plugin-requestreply",
         "mqframe-plugin-selectors",
         "mqframe-plugin-sql92",
+        "mqframe-plugin-steering",
         "mqframe-plugin-storetools",
         "mqframe-plugin-trace",
         "mqframe-plugin-transactions",

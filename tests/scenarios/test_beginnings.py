@@ -223,3 +223,27 @@ async def test_a_subscription_that_is_added_begins_with_what_comes_then() -> Non
             await scene.send(b"new", b"newer")
             await scene.got(b"new", b"newer")
             await scene.leave(member)
+
+
+@pytest.mark.parametrize("kind", ["push", "ordered", "lite"])
+@pytest.mark.parametrize("seconds", [0.0, 31.0, 130.0])
+async def test_a_topic_that_was_deleted_keeps_nobody_from_beginning_in_another(
+    kind: str, seconds: float
+) -> None:
+    """Its queues are still the member's, whose pulls fail by then and whose routes are asked for in vain."""
+    async with GroupScene() as scene:
+        await scene.cluster.create_topic("deleted", 2)  # it is looked at first
+        await scene.send(*OLD)
+        member = Member(scene, kind, "m1", {})
+        consumer = member.consumer
+        consumer.unsubscribe("orders")
+        listener = (member.take,) if kind in ("push", "ordered") else ()
+        consumer.subscribe("deleted", "*", *listener)
+        await scene.finish(scene.enter(member))
+        await scene.clock.aadvance(5.0)
+        await scene.finish(scene.admin.topics.delete("deleted"))
+        await scene.clock.aadvance(seconds)
+        consumer.subscribe("orders", "*", *listener)
+        await scene.clock.aadvance(0.5)
+        await scene.send(b"new", b"newer")
+        await scene.got(b"new", b"newer")

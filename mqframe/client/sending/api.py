@@ -5,15 +5,16 @@ Shared by both APIs; the sync one drives these coroutines without a loop.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from typing import Final
+from typing import Any, Final
 
 from mqframe.client.sending.batches import SendBatch
 from mqframe.client.sending.in_flight_limit import InFlightLimit
 from mqframe.client.sending.pipeline import SendPipeline
-from mqframe.client.sending.prepared_sends import begin
+from mqframe.client.sending.prepared_sends import NOTHING_ASKED, begin
 from mqframe.client.sending.producer_parts import ProducerParts
+from mqframe.client.sending.result_futures import Item, LaterItem
 from mqframe.core.cluster.route import TopicRoute
 from mqframe.core.delay.options import asks_for_time
 from mqframe.core.delay.recall_handle import decode_recall_handle
@@ -28,6 +29,7 @@ from mqframe.core.messages.message import Message, MessageQueue, SendResult, wit
 from mqframe.core.messages.properties import decode_properties
 from mqframe.core.requests.messages import RecallMessage
 from mqframe.core.requests.refusals import refusal
+from mqframe.core.sending.encoding import element_size
 from mqframe.core.sending.retries import RetryRules
 from mqframe.core.sending.time_limit import time_limit
 
@@ -192,6 +194,44 @@ class SendApi:
             if prepared is not None:
                 prepared.carried_by(batch)
             await pipeline.oneway(batch, route, fixed or pipeline.choose(route), deadline)
+
+    async def submitted(
+        self,
+        message: Message,
+        extra: str,
+        queue: MessageQueue | None,
+        selector: object,
+        sharding_key: object,
+        room: InFlightLimit,
+        new: Callable[[], Any],
+    ) -> Item:
+        """One message for a `Submitter`: it has `room`, `new` makes its future; `extra` as for `delayed`."""
+        check_message(message, self.plain_bytes_max)
+        pipeline, prepared, asked = self.pipeline, None, decode_properties(extra) if extra else NOTHING_ASKED
+        if pipeline.preparing is not None:
+            prepared = pipeline.preparing.begin((message,), "async", asked=asked, sharding_key=sharding_key)
+            message = prepared.messages[0]
+        try:
+            if asked:
+                message = with_properties(message, asked)
+            size = element_size(message)
+            route = pipeline.transport.known_route(message.topic)
+            if route is None or not route.write_queues():
+                route = await self.route(message.topic)
+            fixed = None
+            if queue is not None or sharding_key is not None or selector is not None:
+                fixed = self._parts.fixed_queue(route, message, queue, selector, sharding_key)
+            body_bytes = len(message.body)
+            if not room.acquire(body_bytes):
+                await room.wait(body_bytes, self._parts.settings.submit_wait_seconds)
+        except BaseException as problem:  # re-raised: hooks hear that it was not sent
+            if prepared is not None:
+                prepared.failed(problem)
+            raise
+        operation = None if prepared is None else prepared.operation
+        if asked:
+            return LaterItem(message, new(), size, fixed, operation, asks_for_time(extra))
+        return Item(message, new(), size, fixed, operation)
 
     async def send(
         self,

@@ -18,15 +18,13 @@ from mqframe.client.sending.in_flight_limit import AsyncInFlightLimit
 from mqframe.client.sending.pipeline import Randomness
 from mqframe.client.sending.prepared_sends import preparing_hooks
 from mqframe.client.sending.producer_parts import ProducerParts, ProducerStrategies
-from mqframe.client.sending.result_futures import Item, LoopResults
+from mqframe.client.sending.result_futures import LoopResults
 from mqframe.client.sending.submit import Submitter
 from mqframe.client.settings import ClientSettings, ProducerSettings
 from mqframe.core.cluster.name_servers import parse_addresses
 from mqframe.core.delay.options import delay_properties
 from mqframe.core.errors import ClosedError, MqframeError
-from mqframe.core.messages.checks import check_message
 from mqframe.core.messages.message import Message, MessageQueue, ReceivedMessage, SendResult
-from mqframe.core.sending.encoding import element_size
 from mqframe.hooks.client_parts import load_part
 from mqframe.hooks.manager import PluginManager
 from mqframe.net.clock import LoopClock, SystemClock
@@ -293,50 +291,37 @@ class AsyncProducer(AsyncClient):
         queue: MessageQueue | None = None,
         selector: object = None,
         sharding_key: object = None,
+        delay: float | timedelta | None = None,
+        deliver_at: datetime | int | None = None,
+        delay_level: int | None = None,
     ) -> asyncio.Future[SendResult]:
         """Hand `message` over to be sent soon, packed with others of its queue; returns its result's future.
 
-        Waits while `waiting_messages_max` or `waiting_bytes_max` is reached. Messages of one queue are stored
-        in the order of their `submit`, unless a send fails: the others then go on.
+        Options as of `send`; what is to be delivered later travels alone. Waits while `waiting_messages_max`
+        or `waiting_bytes_max` is reached. Messages of one queue are stored in the order of their `submit`,
+        unless a send fails: the others then go on.
         Raises `MessageError`, `RouteError`, `TooMuchInFlight`; other errors come from the future.
         """
-        api = self._api or self._running()
-        gatherer = self._submitter.gatherer
-        if gatherer is not None and queue is None and selector is None and sharding_key is None:
-            usual: asyncio.Future[SendResult] | None = gatherer.take(message)
+        api, submitter = self._api or self._running(), self._submitter
+        soon = delay is None and deliver_at is None and delay_level is None
+        anywhere = queue is None and selector is None and sharding_key is None
+        if submitter.gatherer is not None and soon and anywhere:
+            usual: asyncio.Future[SendResult] | None = submitter.gatherer.take(message)
             if usual is not None:
                 return usual
-        check_message(message, api.plain_bytes_max)
-        prepared = None
-        if api.pipeline.preparing is not None:
-            prepared = api.pipeline.preparing.begin((message,), "async", sharding_key=sharding_key)
-            message = prepared.messages[0]
+        extra = "" if soon else delay_properties(delay, deliver_at, delay_level)
+        new = asyncio.get_running_loop().create_future
+        item = await api.submitted(message, extra, queue, selector, sharding_key, self._waiting, new)
         try:
-            size = element_size(message)
-            route = api.pipeline.transport.known_route(message.topic)
-            if route is None or not route.write_queues():
-                route = await api.route(message.topic)
-            fixed = None
-            if queue is not None or sharding_key is not None or selector is not None:
-                fixed = self._parts.fixed_queue(route, message, queue, selector, sharding_key)
-            body_bytes = len(message.body)
-            if not self._waiting.acquire(body_bytes):
-                await self._waiting.wait(body_bytes, self._settings.submit_wait_seconds)
-            future: asyncio.Future[SendResult] = asyncio.get_running_loop().create_future()
-            item = Item(message, future, size, fixed)
-            if prepared is not None:
-                item.operation = prepared.operation
-            try:
-                leaves = self._submitter.add(item)
-            except MqframeError:
-                self._waiting.release(body_bytes)
-                raise
-        except BaseException as problem:  # re-raised: hooks hear that it was not sent
-            if prepared is not None:
-                prepared.failed(problem)
+            leaves = submitter.add(item)
+        except MqframeError as problem:
+            self._waiting.release(len(item.message.body))
+            item.future.cancel()
+            submitter.results.fail([item], problem)
             raise
         if leaves:
             await asyncio.sleep(0)  # a full batch leaves now, also when the caller never waits
+        future: asyncio.Future[SendResult] = item.future
         return future
 
     async def flush(self) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypedDict
 
 import attrs
 
@@ -13,7 +12,7 @@ from mqframe.client.connection.instance import ClientInstance
 from mqframe.client.sending.batches import Encoder
 from mqframe.client.sending.pipeline import PipelineOptions, Randomness, SendPipeline
 from mqframe.client.sending.transport import AsyncTransport, SendTransport
-from mqframe.client.settings import ClientSettings, ProducerSettings
+from mqframe.client.settings import ProducerSettings
 from mqframe.core.clock import Clock
 from mqframe.core.cluster.route import TopicRoute
 from mqframe.core.errors import MessageError
@@ -29,24 +28,8 @@ from mqframe.hooks.codecs import Codecs
 from mqframe.hooks.interfaces import Codec, ForbiddenHook, QueueSelector, RpcHook, SendHook
 from mqframe.hooks.manager import PluginManager
 from mqframe.net.clock import LoopClock
-from mqframe.net.settings import NetSettings
 
 DEFAULT_SELECTOR = "hash"
-
-
-class ProducerOptions(TypedDict, total=False):
-    """The options of `Producer`, which says what they mean, for classes that hand them on to it."""
-
-    nameserver: str
-    selector: object
-    codec: object
-    send_hooks: Sequence[object]
-    forbidden_hooks: Sequence[object]
-    rpc_hooks: Sequence[object]
-    settings: ProducerSettings | None
-    client: ClientSettings | None
-    net: NetSettings | None
-    plugins: PluginManager | None
 
 
 @attrs.frozen(kw_only=True)

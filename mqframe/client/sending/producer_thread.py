@@ -7,6 +7,7 @@ import random
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from mqframe.client.connection.loop_thread import LoopThread
@@ -20,10 +21,9 @@ from mqframe.client.sending.result_futures import Item, Items, ThreadResults
 from mqframe.client.sending.submit import Submitter
 from mqframe.client.sending.unsent import Unfinished, forget, is_own, keep, tell
 from mqframe.core.cluster.route import TopicRoute
+from mqframe.core.delay.options import delay_properties
 from mqframe.core.errors import CallTimeout, ClosedError, MqframeError, RouteError
-from mqframe.core.messages.checks import check_message
 from mqframe.core.messages.message import Message, MessageQueue, SendResult
-from mqframe.core.sending.encoding import element_size
 from mqframe.net.blocking import BlockingClient
 from mqframe.net.clock import SystemClock
 
@@ -75,42 +75,28 @@ class ProducerThread(SyncClient[AsyncProducer]):
         queue: MessageQueue | None = None,
         selector: object = None,
         sharding_key: object = None,
+        delay: float | timedelta | None = None,
+        deliver_at: datetime | int | None = None,
+        delay_level: int | None = None,
     ) -> Future[SendResult]:
         """Hand `message` over to be sent soon, packed with others of its queue; returns its result's future.
 
-        Blocks while `waiting_messages_max` or `waiting_bytes_max` is reached. Messages of one queue that one
-        thread submits are stored in that order, unless a send fails: the others then go on.
+        Options as of `send`; what is to be delivered later travels alone. Blocks while `waiting_messages_max`
+        or `waiting_bytes_max` is reached. Messages of one queue that one thread submits are stored in that
+        order, unless a send fails: the others then go on.
         Raises `MessageError`, `RouteError`, `TooMuchInFlight`; other errors come from the future.
         """
         api = self._running()
-        if queue is None and selector is None and sharding_key is None:
+        soon = delay is None and deliver_at is None and delay_level is None
+        if soon and queue is None and selector is None and sharding_key is None:
             usual = self._usual(message)
             if usual is not None:
                 return usual if self._awake and not self._over else self._handed_over(usual)
-        check_message(message, api.plain_bytes_max)
-        prepared = None
-        if api.pipeline.preparing is not None:
-            prepared = api.pipeline.preparing.begin((message,), "async", sharding_key=sharding_key)
-            message = prepared.messages[0]
-        try:
-            size = element_size(message)
-            route = api.pipeline.transport.known_route(message.topic)
-            if route is None or not route.write_queues():
-                route = run_blocking(api.route(message.topic))
-            fixed = None
-            if queue is not None or sharding_key is not None or selector is not None:
-                fixed = self._parts.fixed_queue(route, message, queue, selector, sharding_key)
-            body_bytes = len(message.body)
-            if not self._waiting.acquire(body_bytes):
-                run_blocking(self._waiting.wait(body_bytes, self._settings.submit_wait_seconds))
-        except BaseException as problem:  # re-raised: hooks hear that it was not sent
-            if prepared is not None:
-                prepared.failed(problem)
-            raise
-        operation = None if prepared is None else prepared.operation
-        future = self._results.new()
-        self._inbox.append(Item(message, future, size, fixed, operation))
-        return self._handed_over(future)
+        extra = "" if soon else delay_properties(delay, deliver_at, delay_level)
+        new, room = self._results.new, self._waiting
+        item = run_blocking(api.submitted(message, extra, queue, selector, sharding_key, room, new))
+        self._inbox.append(item)
+        return self._handed_over(item.future)
 
     def flush(self) -> None:
         """Send all that was submitted; returns when it has results or errors."""

@@ -35,6 +35,12 @@ class Item(msgspec.Struct, gc=False):
     operation: SendOperation | None = None
 
 
+class LaterItem(Item, gc=False):
+    """One that is to be delivered later, and travels alone. `timed`: as of `SendBatch`."""
+
+    timed: bool = False
+
+
 class Items(list[Item]):
     """Submitted messages that travel together. Compiled code has a class that does the same."""
 

@@ -16,7 +16,7 @@ from mqframe.client.sending.batches import SendBatch
 from mqframe.client.sending.busy_gates import BusyGates
 from mqframe.client.sending.in_flight_limit import InFlightLimit
 from mqframe.client.sending.pipeline import SendPipeline
-from mqframe.client.sending.result_futures import Item, Items, Results, operations_of
+from mqframe.client.sending.result_futures import Item, Items, LaterItem, Results, operations_of
 from mqframe.client.sending.unsent import CutOff
 from mqframe.client.settings import ProducerSettings
 from mqframe.core.clock import Timer
@@ -65,7 +65,7 @@ class Submitter:
         in_flight: InFlightLimit,
         results: Results,
     ) -> None:
-        self._results = results
+        self.results = self._results = results
         self._pipeline = pipeline
         self._rules = submitted_rules(settings.retries_async)
         self._gates = BusyGates(clock.monotonic)
@@ -100,6 +100,7 @@ class Submitter:
             len(message.body) >= self._compress_over
             or size > self._batch_bytes_max
             or not message.wait_store_ok
+            or item.__class__ is LaterItem
             or topic.startswith((RETRY_PREFIX, DLQ_PREFIX))
         )
         if item.queue is not None:
@@ -251,6 +252,8 @@ class Submitter:
         pipeline = self._pipeline
         one, messages = len(items) == 1, items.messages()
         batch = pipeline.encoder.one(messages[0], ids[0]) if one else pipeline.encoder.batch(messages, ids)
+        if one and isinstance(later := items[0], LaterItem):
+            batch.timed = later.timed
         if pipeline.preparing is not None:
             batch.operations = operations_of(items)
         return batch

@@ -5,12 +5,10 @@ Source: HARuntimeInfo.java, EpochEntryCache.java, ResetOffsetBodyForC.java.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import msgspec
 
 from mqframe.core.consuming.bodies import OffsetTableBody
-from mqframe.core.errors import BadAnswer, BodyError
+from mqframe.core.errors import BodyError
 from mqframe.core.messages.message import MessageQueue
 from mqframe.core.wire.bodies import Body
 from mqframe.core.wire.loose_json import decode, loads
@@ -99,14 +97,3 @@ def pushed_offsets(body: bytes) -> dict[MessageQueue, int]:
         if not isinstance(queue, MessageQueue):
             raise BodyError(f"reset: {queue!r} is no message queue")
     return offsets
-
-
-def told_log_bounds(counters: Mapping[str, str], address: str) -> tuple[int, int]:
-    """Where the log of the broker at `address`, which has these `counters`, begins and ends, bytes.
-
-    Raises `BadAnswer` where they do not say.
-    """
-    try:
-        return int(counters["commitLogMinOffset"]), int(counters["commitLogMaxOffset"])
-    except (KeyError, ValueError) as problem:
-        raise BadAnswer(f"{address} does not say where its log begins and ends: {problem!r}") from None

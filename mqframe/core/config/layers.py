@@ -6,14 +6,13 @@ Pure: readers are handed the text of a file, or the variables of the environment
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import IntEnum
 from typing import Any, Final
 
 import attrs
 
 from mqframe.core.config.plugin_options import PLUGINS
-from mqframe.core.config.properties_file import parse_properties
 from mqframe.core.errors import SettingError
 
 PREFIX: Final = "MQFRAME_"
@@ -94,13 +93,6 @@ def toml(text: str, source: str) -> Layer:
     except (ValueError, RecursionError) as problem:  # ValueError also of a number of thousands of digits
         raise SettingError(f"{source}: {problem}") from None
     return Layer(Rank.TOML, tuple(_entries(tables, source)))
-
-
-def broker_conf(text: str, source: str, sections: Collection[str] | None = None) -> Layer:
-    """A RocketMQ `broker.conf` or `namesrv.conf`. `sections`: whose settings its keys mean; `None`: all."""
-    entries = parse_properties(text.removeprefix(_MARK))
-    given = (Given(key, value, f"{source}:{line}") for key, value, line in entries)
-    return Layer(Rank.BROKER_CONF, tuple(given), None if sections is None else frozenset(sections))
 
 
 def _item(item: str) -> Given:

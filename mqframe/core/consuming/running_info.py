@@ -22,6 +22,7 @@ CONSUME_TYPE: Final = "PROP_CONSUME_TYPE"
 CLIENT_VERSION: Final = "PROP_CLIENT_VERSION"
 EXPIRED_REQUESTS: Final = "MQFRAME_EXPIRED_REQUESTS"
 """Requests that were dropped, since nobody waited for their replies any more."""
+PAUSED: Final = "MQFRAME_PAUSED_QUEUES"
 START_TIME: Final = "PROP_CONSUMER_START_TIMESTAMP"
 
 

@@ -69,9 +69,9 @@ def dead_letter_topic(group: str) -> str:
     return DLQ_PREFIX + group
 
 
-def pop_retry_topic(topic: str, group: str, *, v2: bool = False) -> str:
-    """Where messages of `topic` go that `group` popped and did not acknowledge."""
-    return f"{RETRY_PREFIX}{group}{'+' if v2 else '_'}{topic}"
+def is_pattern(topic: str) -> bool:
+    """Whether it stands for all topics that it means: no topic's name has stars or braces."""
+    return isinstance(topic, str) and ("*" in topic or "{" in topic)
 
 
 def normal_topic(topic: str, group: str) -> str:

@@ -48,6 +48,7 @@ class Runtime:
     """As much of a `ConsumerRuntime` as operators look at."""
 
     def __init__(self) -> None:
+        self.paused: list[MessageQueue] = []
         self.resets: list[tuple[str, Any]] = []
         self.held: dict[MessageQueue, ProcessQueue | None] = {}
         self.offsets: dict[MessageQueue, int] = {}

@@ -148,6 +148,62 @@ async def test_large_and_unusual_messages_go_alone_in_their_place():
         assert [body for body, _ in broker.stored[0]][3:] == [b"c", b"d", b"e"]
 
 
+async def test_what_is_to_come_later_goes_alone_in_its_place_and_can_be_recalled():
+    async with staged() as (producer, broker, clock):
+        queue = MessageQueue("t", "broker-a", 0)
+        at = clock.now_ms() + 60_000
+        options = ({}, {"delay": 1.5}, {}, {"deliver_at": at}, {"delay_level": 3}, {})
+        futures = [
+            await producer.submit(Message("t", b"%d" % n, properties={"a": "b"}), queue=queue, **each)
+            for n, each in enumerate(options)
+        ]
+        await producer.flush()
+        assert [body for body, _ in broker.stored[0]] == bodies(6)
+        assert [future.result().queue_offset for future in futures] == list(range(6))
+        assert broker.requests_of_queue == {0: [1] * 6}
+        sent = [decode_properties(request.properties) for request in broker.sent(SendMessageV2)]
+        asked = [{name: each[name] for name in each if name not in ("UNIQ_KEY", "WAIT")} for each in sent]
+        assert asked == [
+            {"a": "b"},
+            {"a": "b", "TIMER_DELAY_MS": "1500"},
+            {"a": "b"},
+            {"a": "b", "TIMER_DELIVER_MS": str(at)},
+            {"a": "b", "DELAY": "3"},
+            {"a": "b"},
+        ]
+        for wrong in ({"delay": -1}, {"delay": 1, "delay_level": 2}):
+            with pytest.raises(MessageError):
+                await producer.submit(Message("t", b"x"), **wrong)
+
+
+async def test_messages_of_one_sharding_key_keep_their_order_whatever_comes_later():
+    async with staged() as (producer, broker, _clock):
+        for n, body in enumerate(bodies(6)):
+            await producer.submit(Message("t", body), sharding_key="k", delay_level=1 if n % 3 == 1 else None)
+        await producer.flush()
+        ((_, log),) = broker.stored.items()
+        assert [body for body, _ in log] == bodies(6)
+
+
+async def test_hooks_see_what_is_asked_of_the_broker_with_a_submitted_message():
+    seen, ends = [], []
+
+    class Seeing(SendHook):
+        def prepare(self, operation):
+            seen.append(dict(operation.messages[0].properties))
+
+        def finish(self, operation):
+            ends.append((operation.mode, operation.error))
+
+    async with staged(send_hooks=[Seeing()]) as (producer, _broker, _clock):
+        await producer.submit(Message("t", b"x"), delay_level=2)
+        await producer.flush()
+        with pytest.raises(MessageError) as refused:
+            await producer.submit(Message("t", b"x", properties={"a": "x" * 32_760}), delay_level=2)
+    assert [each["DELAY"] for each in seen] == ["2", "2"]
+    assert ends == [("async", None), ("async", refused.value)]
+
+
 async def test_bytes_bound_a_batch():
     async with staged(settings=ProducerSettings(batch_bytes_max=1200)) as (producer, broker, _clock):
         for _ in range(6):

@@ -12,11 +12,11 @@ from mqframe.core.messages.names import (
     dead_letter_topic,
     is_closed_topic,
     is_path_part,
+    is_pattern,
     is_queue_place,
     is_system_group,
     is_system_topic,
     normal_topic,
-    pop_retry_topic,
     retry_topic,
 )
 
@@ -127,8 +127,15 @@ def test_what_is_no_text_is_no_name(name, kind) -> None:
             check(name)
 
 
-def test_retry_topics_of_pops_name_group_and_topic() -> None:
-    first, second = pop_retry_topic("t", "g"), pop_retry_topic("t", "g", v2=True)
-    assert (first, second) == ("%RETRY%g_t", "%RETRY%g+t")
-    assert [normal_topic(topic, "g") for topic in ("t", first, second)] == ["t"] * 3
+def test_retry_topics_of_pops_lead_to_the_topic() -> None:
+    assert [normal_topic(topic, "g") for topic in ("t", "%RETRY%g_t", "%RETRY%g+t")] == ["t"] * 3
     assert normal_topic("%RETRY%g", "g") == "%RETRY%g"
+
+
+def test_patterns_are_what_no_topic_can_be_called() -> None:
+    assert [is_pattern(name) for name in ("orders-*", "orders-{region}", "orders", "%RETRY%g", "", None)] == [
+        True, True, False, False, False, False,
+    ]  # fmt: skip
+    for name in ("orders-*", "orders-{region}"):
+        with pytest.raises(MessageError):
+            check_topic(name)

@@ -38,36 +38,39 @@ class Beginnings:
         self.where, self._start_ms = begin
         self._offsets: dict[MessageQueue, int] = {}
         self._looked: set[str] = set()
+        self._one_look = asyncio.Lock()
 
     def get(self, queue: MessageQueue) -> int | None:
         """Where the group began in `queue`; `None` where it was no new group, or is not known to be one."""
         return self._offsets.get(queue)
 
-    async def find(self, topics: Iterable[str]) -> Mapping[MessageQueue, int]:
+    async def find(self, topics: Iterable[str], *, late: bool = False) -> Mapping[MessageQueue, int]:
         """The offsets of those of `topics` that the group is new to and that were not looked at before.
 
-        Nothing where groups begin at the first message. Where brokers cannot be asked it counts as known.
+        `late`: they were made since the member joined, so that the end is their first message. Nothing where
+        groups begin at the first message. Where brokers cannot be asked it counts as known.
         """
         found: dict[MessageQueue, int] = {}
-        for topic in topics:
-            if topic in self._looked or topic.startswith(RETRY_PREFIX) or self.where is ConsumeFrom.FIRST:
-                continue
-            self._looked.add(topic)
-            try:
-                found |= await self._of(topic)
-            except MqframeError as problem:
-                log.info("whether the group is new is not known", topic=topic, reason=str(problem))
-        self._offsets |= found
+        async with self._one_look:  # whoever comes meanwhile must not take what is looked for as known
+            for topic in topics:
+                if topic in self._looked or topic.startswith(RETRY_PREFIX) or self.where is ConsumeFrom.FIRST:
+                    continue
+                self._looked.add(topic)
+                try:
+                    found |= await self._of(topic, Ask.MIN if late else Ask.MAX)
+                except MqframeError as problem:
+                    log.info("whether the group is new is not known", topic=topic, reason=str(problem))
+            self._offsets |= found
         return found
 
-    async def _of(self, topic: str) -> dict[MessageQueue, int]:
+    async def _of(self, topic: str, end: Ask) -> dict[MessageQueue, int]:
         queues = (await self._routes.route(topic)).read_queues()
         # Of most groups the first queue says that they are not new.
         for some in (queues[:1], queues[1:]):
             stored = await asyncio.gather(*map(self._read, some))
             if any(offset is not None for offset in stored):
                 return {}
-        ask = Ask.MAX if self.where is ConsumeFrom.LAST else Ask.TIME
+        ask = end if self.where is ConsumeFrom.LAST else Ask.TIME
         return dict(
             zip(queues, await asyncio.gather(*(self.at(queue, ask) for queue in queues)), strict=True)
         )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable, Collection
+from typing import Any
 
 from mqframe.client.configuration.from_config import ConfigSource
 from mqframe.client.connection.instance import ClientInstance, ConsumerRegistration
@@ -12,10 +14,15 @@ from mqframe.client.consuming.group.plan import GroupPlan
 from mqframe.client.consuming.group.runtime import ConsumerRuntime
 from mqframe.core.cluster.client_bodies import ConsumerData
 from mqframe.core.errors import ClosedError
+from mqframe.core.messages.message import MessageQueue
+from mqframe.hooks.client_parts import load_part
 from mqframe.hooks.manager import PluginManager
 from mqframe.log import get_logger
 
 log = get_logger("client")
+
+Pausable = MessageQueue | str | Callable[..., Any]
+"""A queue, a topic, or a function that listens to one or more."""
 
 
 class GroupConsumer(AsyncClient):
@@ -31,6 +38,7 @@ class GroupConsumer(AsyncClient):
         self._runtime: ConsumerRuntime | None = None
         self._stopped = False
         self._allocation_watch: AllocationWatch | None = None
+        self._followed: Any = None
 
     @property
     def client_id(self) -> str:
@@ -47,6 +55,30 @@ class GroupConsumer(AsyncClient):
         """
         self._change_allocation(allocate, options)
 
+    def pause(self, what: Collection[Pausable]) -> None:
+        """Pull nothing more of `what` until `resume`; what was pulled of it is still handed out.
+
+        Of queues that are ours, until they go to another member; of topics, and of all that functions listen
+        to, whichever queues of it are ours. Raises `FixError` for what is not read here.
+        """
+        self._set_paused(what, paused=True)
+
+    @property
+    def paused(self) -> list[MessageQueue]:
+        """The queues that are ours and paused, sorted."""
+        return self._runtime.paused if self._runtime is not None else []
+
+    def _set_paused(self, what: Collection[Pausable], *, paused: bool) -> None:
+        load_part("pauses")(self._plan.subscriptions, self._runtime, what, paused=paused)
+
+    def _follow(self, pattern: str, subscribe: Callable[[str], None], *, join: bool = False) -> None:
+        """Have `subscribe` called with topics that `pattern` means; `join`: beside those who have it now."""
+        followed = self._followed or load_part("topic-patterns")(self._plan, self.unsubscribe)
+        followed.add(pattern, subscribe, join=join)
+        self._followed = followed
+        if self._runtime is not None:
+            self._runtime.instance.spawn(self._followed.look(self._runtime))
+
     def _watch(self, source: ConfigSource, seconds: float) -> None:
         self._allocation_watch = AllocationWatch(source, seconds, type(self), self._change_allocation)
 
@@ -58,6 +90,10 @@ class GroupConsumer(AsyncClient):
         log.info("allocation changed", group=self.group, strategy=type(allocation.strategy).__qualname__)
         if self._runtime is not None:
             self._runtime.members_changed()
+
+    @abstractmethod
+    def unsubscribe(self, topic: str) -> None:
+        """Give `topic` up. Its queues are committed and go to other members."""
 
     @abstractmethod
     def _assemble(self, instance: ClientInstance) -> ConsumerRuntime:
@@ -74,6 +110,8 @@ class GroupConsumer(AsyncClient):
         runtime = self._runtime = self._assemble(await self._lease.open())
         registered = ConsumerRegistration(self._heartbeat_data, runtime.members_changed, self._routes_changed)
         try:
+            if self._followed is not None:
+                await self._followed.join(runtime)
             await runtime.join(registered)
             await self._joined(runtime)
             if self._allocation_watch is not None:
@@ -86,8 +124,9 @@ class GroupConsumer(AsyncClient):
         """Leave, unless that was done before; `seconds`: the longest wait for running listeners."""
         if self._runtime is not None:
             self._runtime.instance.remoting.check_loop()
-        if self._allocation_watch is not None:
-            self._allocation_watch.stop()
+        for watch in (self._allocation_watch, self._followed):
+            if watch is not None:
+                watch.stop()
         runtime, self._runtime = self._runtime, None
         if runtime is not None:
             await runtime.leave(seconds)

@@ -97,9 +97,9 @@ class GroupOffsets:
         self._begun: dict[MessageQueue, int] = {}
         self._saving: asyncio.Task[None] | None = None
 
-    async def begin(self, topics: Iterable[str]) -> None:
-        """Look where the group begins in those of `topics` that it is new to; once for each topic."""
-        self._begun |= await self._beginnings.find(topics)
+    async def begin(self, topics: Iterable[str], *, late: bool = False) -> None:
+        """Look where the group begins in those of `topics` that it is new to, or that are; once for each."""
+        self._begun |= await self._beginnings.find(topics, late=late)
 
     async def keep_begun(self, owned: Sequence[MessageQueue]) -> None:
         """Make durable what `begin` found, once brokers know the group. `owned`: all queues that we have.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, ClassVar
 
 import attrs
@@ -15,8 +15,13 @@ from mqframe.client.consuming.group.subscriptions import SubscriptionTable
 from mqframe.core.cluster.client_bodies import ConsumerData
 from mqframe.core.consuming.consume_rules import ConsumeFrom, MessageModel
 from mqframe.core.filtering.bodies import SubscriptionData
+from mqframe.core.messages.message import MessageQueue
 from mqframe.hooks.interfaces import ConsumeHook
 from mqframe.net.clock import LoopClock
+
+
+async def nothing_to_wait_for(*_: object) -> None:
+    """What a hook does by default."""
 
 
 @attrs.frozen(kw_only=True)
@@ -24,7 +29,8 @@ class GroupPlan:
     """`allocation`: may be exchanged while the consumer runs; `begin`: where a new group begins, and the ms
     since 1970 that a time means; `store`: makes the offset store, once the client id
     is known; `subscriptions`: change while the consumer runs; `assignment_changed`: called after a rebalance
-    that changed something."""
+    that changed something; `assigned`: awaited before queues are read; `revoked`: before their offsets are
+    saved and they are let go; `lost`: called with queues that another member had already."""
 
     consume_type: ClassVar[str]
     """What brokers and operators call its kind."""
@@ -39,6 +45,9 @@ class GroupPlan:
     settings: FetchSettings
     subscriptions: SubscriptionTable[Any]
     assignment_changed: Callable[[], None] = lambda: None
+    assigned: Callable[[Sequence[MessageQueue]], Awaitable[None]] = nothing_to_wait_for
+    revoked: Callable[[Sequence[MessageQueue]], Awaitable[None]] = nothing_to_wait_for
+    lost: Callable[[Sequence[MessageQueue]], None] = lambda _: None
 
     @property
     def commits(self) -> bool:

@@ -128,6 +128,7 @@ class QueueFetcher:
         self._totals = HeldTotals(options.limits)
         self._totals_held_back = False
         self._suspended = False
+        self.stands: Callable[[str], bool] = lambda _: False  # which topics are not to be pulled
         self._flow_waits = 0
 
     # Which queues
@@ -214,8 +215,16 @@ class QueueFetcher:
     def resume_all(self) -> None:
         """Pull again."""
         self._suspended = False
+        self.look_again()
+
+    def look_again(self) -> None:
+        """Pull what may be pulled again."""
         for fetch in self._fetches.values():
             fetch.wake()
+
+    def stands_still(self, assigned: AssignedQueue) -> bool:
+        """Whether nothing of `assigned` is to be pulled for now."""
+        return self._suspended or assigned.paused or self.stands(assigned.queue.topic)
 
     # Flow control
 
@@ -234,7 +243,7 @@ class QueueFetcher:
 
     def _use_room(self, fetch: _Fetch) -> None:
         assigned = fetch.assigned
-        if not (self._suspended or assigned.paused) and has_room(assigned.held, fetch.limits):
+        if not self.stands_still(assigned) and has_room(assigned.held, fetch.limits):
             fetch.wake()
 
     def _count(self, fetch: _Fetch) -> None:
@@ -246,7 +255,7 @@ class QueueFetcher:
 
     def _hold_back(self, fetch: _Fetch) -> float:
         """Seconds to wait before the next pull, 0 when it may be made."""
-        if self._suspended or fetch.assigned.paused:
+        if self.stands_still(fetch.assigned):
             return SUSPENDED_SECONDS
         why = held_back_by(fetch.assigned.held, fetch.limits)
         if why is None and self._totals.full:

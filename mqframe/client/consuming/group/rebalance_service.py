@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from mqframe.client.connection.instance import ClientInstance
@@ -31,9 +31,6 @@ log = get_logger("client")
 
 class OwnQueueLocks(Protocol):
     """The locks of queues that are consumed in order: had before one is taken, released after it was left."""
-
-    def collect(self) -> None:
-        """Settle what listeners have consumed until now."""
 
     async def lock(self, queues: Sequence[MessageQueue]) -> list[MessageQueue]:
         """Those of `queues` that may be taken now."""
@@ -63,6 +60,8 @@ class RebalanceService:
         self._queues = queues
         self._offsets = offsets
         self._locks = locks
+        self.collect: Callable[[], object] = lambda: None
+        """Settles what listeners have consumed until now."""
         self._port = GroupPort(plan.group, instance, plan.clock, self.soon)
         self._requested = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -101,8 +100,8 @@ class RebalanceService:
 
     async def give_up(self, queues: Sequence[MessageQueue]) -> None:
         """Commit how far we are in `queues`, and let go of them."""
-        if self._locks is not None:
-            self._locks.collect()
+        await self._plan.revoked(queues)
+        self.collect()
         owned = self._queues.queues
         for queue in queues:
             self._queues.give_up(queue)
@@ -247,6 +246,8 @@ class RebalanceService:
                 if len(added) < len(todo.added):
                     self._try_again(REBALANCE_LOCK_SECONDS)
             found = await asyncio.gather(*map(self._offsets.first, added), return_exceptions=True)
+            known = [queue for queue, offset in zip(added, found, strict=True) if isinstance(offset, int)]
+            await self._plan.assigned(known)
         except asyncio.CancelledError:
             if self._locks is not None:  # a broker may have given them by now, and others wait for them
                 await self._locks.release(todo.added)

@@ -62,7 +62,7 @@ class RunningInfoSource(ABC):
 
     async def running_info(self) -> ConsumerRunningInfo:
         """What the member does at the moment."""
-        plan, queues = self._plan, self._runtime.queues.queues
+        plan, queues, paused = self._plan, self._runtime.queues.queues, self._runtime.paused
         settings = attrs.asdict(cast("Any", plan.settings), recurse=False)
         return ConsumerRunningInfo(
             mq_table={queue: await self._queue_info(queue) for queue in queues},
@@ -74,6 +74,7 @@ class RunningInfoSource(ABC):
                 **self.properties(),
                 info.CONSUME_TYPE: plan.consume_type,
                 info.START_TIME: str(self._started_ms),
+                **({info.PAUSED: " ".join("/".join(map(str, each)) for each in paused)} if paused else {}),
             },
             status_table=self.status(),
             subscription_set=plan.subscriptions.data(),

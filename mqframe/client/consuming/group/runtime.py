@@ -15,7 +15,7 @@ from mqframe.client.connection.instance import ClientInstance, ConsumerRegistrat
 from mqframe.client.connection.operator_requests import InspectableConsumer
 from mqframe.client.consuming.group.group_offsets import GroupOffsets
 from mqframe.client.consuming.group.joining import check_filters, look_up
-from mqframe.client.consuming.group.plan import GroupPlan
+from mqframe.client.consuming.group.plan import GroupPlan, nothing_to_wait_for
 from mqframe.client.consuming.group.queue_fetcher import QueueFetcher
 from mqframe.client.consuming.group.rebalance_service import RebalanceService
 from mqframe.client.sending.hook_port import AttachedHooks
@@ -30,10 +30,6 @@ from mqframe.net.clock import Every
 log = get_logger("client")
 
 Step = Callable[[], Awaitable[object] | None]
-
-
-async def _nothing_to_wait_for(*_: object) -> None:
-    pass
 
 
 async def _all_ended(_: float) -> bool:
@@ -51,13 +47,13 @@ class Listening:
     broker of that queue broke; `release`: releases the locks of queues that were given up.
     """
 
-    read_group_config: Callable[[], Awaitable[None]] = _nothing_to_wait_for
+    read_group_config: Callable[[], Awaitable[None]] = nothing_to_wait_for
     start: Callable[[], None] = lambda: None
     stop: Callable[[float], Awaitable[bool]] = _all_ended
     find_retry_route: Callable[[Sequence[str]], None] = lambda _: None
-    stop_retry_route: Callable[[], Awaitable[None]] = _nothing_to_wait_for
+    stop_retry_route: Callable[[], Awaitable[None]] = nothing_to_wait_for
     doubt_lock: Callable[[MessageQueue], None] = lambda _: None
-    release: Callable[[Sequence[MessageQueue]], Awaitable[None]] = _nothing_to_wait_for
+    release: Callable[[Sequence[MessageQueue]], Awaitable[None]] = nothing_to_wait_for
 
 
 @attrs.frozen(kw_only=True)
@@ -100,6 +96,7 @@ class ConsumerRuntime:
         self._stop_seconds = 0.0
         self.parts = assemble(self)
         self.queues = self.parts.queues
+        self.queues.stands = plan.subscriptions.stands
         self._steps = self._steps_of(self.parts)
         self._actions: dict[Do, Callable[[QueueAction], object]] = {
             Do.HEARTBEAT: lambda _: self._start_heartbeat(),
@@ -225,6 +222,7 @@ class ConsumerRuntime:
 
     async def _give_up_all(self) -> None:
         owned = self.queues.queues
+        await self._plan.revoked(owned)
         for queue in owned:
             self.queues.give_up(queue)
         try:
@@ -244,6 +242,11 @@ class ConsumerRuntime:
 
     def _unregister(self) -> Awaitable[None]:
         return self.instance.unregister_consumer(self._plan.group)
+
+    @property
+    def paused(self) -> list[MessageQueue]:
+        """Our queues of which nothing is pulled because somebody wants it so, sorted."""
+        return sorted(each.queue for each in self.queues.assigned if self.queues.stands_still(each))
 
     # Notices of the application, the client instance and the parts
 
@@ -332,6 +335,7 @@ class ConsumerRuntime:
         for queue in action.queues:
             self.queues.give_up(queue)
             self.parts.offsets.store.forget(queue)
+        self._plan.lost(action.queues)
 
     def _seek(self, action: QueueAction) -> None:
         for queue in action.queues:

@@ -37,13 +37,20 @@ S = TypeVar("S", bound=TopicSubscription)
 
 class SubscriptionTable(Generic[S]):
     """The subscriptions of a member: those of the application by topic, which change while it runs, and
-    `retry`, that of the group's retry topic, where failed messages come back."""
+    `retry`, that of the group's retry topic, where failed messages come back. `paused`: topics and listeners
+    that get nothing for now."""
 
-    __slots__ = ("by_topic", "retry")
+    __slots__ = ("by_topic", "paused", "retry")
 
     def __init__(self, by_topic: Mapping[str, S], retry: S | None = None) -> None:
         self.by_topic = by_topic
         self.retry = retry
+        self.paused: list[object] = []
+
+    def stands(self, topic: str) -> bool:
+        """Whether nothing of `topic` is wanted for now."""
+        listener = getattr(self.by_topic.get(topic), "listener", topic)
+        return topic in self.paused or listener in self.paused
 
     def find(self, topic: str) -> S | None:
         """The subscription of `topic`, `None` when there is none (any more)."""

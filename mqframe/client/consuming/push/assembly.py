@@ -14,7 +14,6 @@ from mqframe.client.consuming.group.rebalance_service import RebalanceService
 from mqframe.client.consuming.group.runtime import ConsumerParts, ConsumerRuntime, Listening
 from mqframe.client.consuming.push.answering.answers import Answers
 from mqframe.client.consuming.push.answering.expired_requests import ExpiredRequests
-from mqframe.client.consuming.push.consume_call import ListenerCaller
 from mqframe.client.consuming.push.consume_service import ConsumeService
 from mqframe.client.consuming.push.failure_log import FailureLog
 from mqframe.client.consuming.push.listener_parts import ListenerParts
@@ -67,10 +66,12 @@ def push_runtime(plan: ConsumerPlan, instance: ClientInstance) -> ConsumerRuntim
         options = plan.settings.fetch_options(plan.group, plan.clock, ordered=plan.ordered)
         queues = QueueFetcher(instance, options, strategy, service, parts.statistics)
         ordered = service if isinstance(service, OrderedService) else None
+        rebalance = RebalanceService(plan, instance, queues, offsets, ordered)
+        rebalance.collect = service.collect
         return ConsumerParts(
             offsets=offsets,
             queues=queues,
-            rebalance=RebalanceService(plan, instance, queues, offsets, ordered),
+            rebalance=rebalance,
             running_info=PushInfo(plan, runtime, parts.statistics, parts.expired, locks),
             listening=_listening(plan, instance, service, locks, answers),
             statistics=parts.statistics,
@@ -94,7 +95,7 @@ def listener_parts(plan: ConsumerPlan, instance: ClientInstance, store: OffsetSt
     now_ms = clock.now_ms if settings.answers_requests else None
     return ListenerParts(
         plan,
-        ListenerCaller(plan.group, hooks, clock.monotonic, settings.consume_timeout_seconds, now_ms),
+        plan.caller(plan.group, hooks, clock.monotonic, settings.consume_timeout_seconds, now_ms),
         plan.subscriptions.find,
         store,
         ConsumerStatistics(clock),

@@ -6,18 +6,19 @@ run `python tools/generate_sync_api.py`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from typing import Any, overload
 
 from mqframe.client.configuration.consumer_settings import ConsumerSettings
 from mqframe.client.connection.sync_runner import SyncRunner
-from mqframe.client.consuming.push.consumer import AsyncPushConsumer, L, T
+from mqframe.client.consuming.group.consumer import Pausable
+from mqframe.client.consuming.push.consumer import AsyncPushConsumer, L, RebalanceListener, T
 from mqframe.client.settings import ClientSettings
 from mqframe.core.consuming.consume_rules import OnDecodeError
 from mqframe.core.filtering.filter_expression import Sql
 from mqframe.core.messages.message import MessageQueue
-from mqframe.core.messages.names import check_topic
+from mqframe.core.messages.names import check_topic, is_pattern
 from mqframe.hooks.manager import PluginManager
 from mqframe.net.settings import NetSettings
 
@@ -36,6 +37,9 @@ class PushConsumer(SyncRunner[AsyncPushConsumer]):
     `offset_store`: name, class or object; by default "remote", and "local" when broadcasting.
     `codec`: what the bodies for typed handlers were encoded by, a name, class or object; by default what the
     content type of each message says, else "json".
+    `on_assigned`, `on_revoked`, `on_lost`: called with a topic and those of its queues that come, before they
+    are read, that go to other members, when listeners are done with them and before this is saved, and that
+    another member had already (`mqframe-plugin-steering`).
     `consume_hooks`, `rpc_hooks`: names, classes or objects. `settings`, `client`, `net`: everything else.
     `plugins`: the plugin manager, by default that of the process. What is not installed or not legal raises a
     `FixError` here, before anything is started.
@@ -61,6 +65,9 @@ class PushConsumer(SyncRunner[AsyncPushConsumer]):
         offset_store: object = None,
         offset_store_options: object = None,
         codec: object = None,
+        on_assigned: RebalanceListener | None = None,
+        on_revoked: RebalanceListener | None = None,
+        on_lost: RebalanceListener | None = None,
         consume_hooks: Sequence[object] = (),
         rpc_hooks: Sequence[object] = (),
         settings: ConsumerSettings | None = None,
@@ -82,6 +89,9 @@ class PushConsumer(SyncRunner[AsyncPushConsumer]):
                 offset_store=offset_store,
                 offset_store_options=offset_store_options,
                 codec=codec,
+                on_assigned=on_assigned,
+                on_revoked=on_revoked,
+                on_lost=on_lost,
                 consume_hooks=consume_hooks,
                 rpc_hooks=rpc_hooks,
                 settings=settings,
@@ -112,6 +122,19 @@ class PushConsumer(SyncRunner[AsyncPushConsumer]):
         `SettingError`; the present strategy stays then.
         """
         self._do(self._client.set_allocation, allocate, options)
+
+    def pause(self, what: Collection[Pausable]) -> None:
+        """Pull nothing more of `what` until `resume`; what was pulled of it is still handed out.
+
+        Of queues that are ours, until they go to another member; of topics, and of all that functions listen
+        to, whichever queues of it are ours. Raises `FixError` for what is not read here.
+        """
+        self._do(self._client.pause, what)
+
+    @property
+    def paused(self) -> list[MessageQueue]:
+        """The queues that are ours and paused, sorted."""
+        return self._do(lambda: self._client.paused)
 
     @property
     def mode(self) -> str:
@@ -162,7 +185,8 @@ class PushConsumer(SyncRunner[AsyncPushConsumer]):
         tags, and each message goes to its function. Raises `FixError`, naming both, for two that cannot be
         told apart: for one tag, for all messages, or by an expression.
         """
-        check_topic(topic)
+        if not is_pattern(topic):
+            check_topic(topic)
 
         def register(function: Any) -> Any:
             self.subscribe(
@@ -227,7 +251,8 @@ class PushConsumer(SyncRunner[AsyncPushConsumer]):
         on_decode_error: OnDecodeError | str | None = None,
         join: bool = False,
     ) -> None:
-        """Have `listener` called with messages of `topic`.
+        """Have `listener` called with messages of `topic`, or of all topics that a pattern such as "orders-*"
+        means, those that come later included (`mqframe-plugin-steering`).
 
         `expression`: "*", tags joined by "||", or `Sql`. `listener` is a handler or a batch listener, a plain
         function, which runs in a thread, or an `async def`, which runs on the loop.
@@ -270,9 +295,9 @@ class PushConsumer(SyncRunner[AsyncPushConsumer]):
         """Pull nothing until `resume`; what was pulled is still consumed, and the queues are kept."""
         self._do(self._client.suspend)
 
-    def resume(self) -> None:
-        """Pull again."""
-        self._do(self._client.resume)
+    def resume(self, what: Collection[Pausable] | None = None) -> None:
+        """Pull what was paused again; with nothing named, what `suspend` stopped."""
+        self._do(self._client.resume, what)
 
     @property
     def queues(self) -> list[MessageQueue]:

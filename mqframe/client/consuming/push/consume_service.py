@@ -60,6 +60,7 @@ class ConsumeService:
         self._clock = clock
         self._timeout = settings.consume_timeout_seconds
         self._find = parts.find
+        self._stands = plan.subscriptions.stands
         self._settle = parts.settle
         self._failures = parts.failures
         self._expired = parts.expired
@@ -119,8 +120,10 @@ class ConsumeService:
                     **log_fields(batch, self._group),
                 )
                 self._failed(held, batch, 0)
-                continue
-            self._submit_routed(held, batch, subscription)
+            elif self._stands(topic):
+                self._consume_later(held, batch)
+            else:
+                self._submit_routed(held, batch, subscription)
 
     def _submit_routed(
         self, held: ProcessQueue, messages: list[ReceivedMessage], subscription: ListenedTopic
@@ -164,6 +167,11 @@ class ConsumeService:
     def _singly(self, bundle: Bundle, messages: list[ReceivedMessage]) -> None:
         if messages and not (bundle.over or bundle.held.dropped or self._stopping):
             self._put(bundle.held, messages, bundle.subscription, self._clock.monotonic(), bundled=False)
+
+    def collect(self) -> None:
+        """Settle what listeners have consumed, so that it is committed before queues are dropped."""
+        self._threads.collect()
+        self._tasks.collect()
 
     async def stop(self, seconds: float) -> bool:
         """Begin nothing more, wait up to `seconds` for listeners that run. Whether all of them ended.

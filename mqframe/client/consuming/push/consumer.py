@@ -13,9 +13,11 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from typing import Any, TypeVar, overload
+
+import attrs
 
 from mqframe.client.configuration.consumer_settings import ConsumerSettings
 from mqframe.client.connection.identity import consumer_client
@@ -23,7 +25,7 @@ from mqframe.client.connection.instance import ClientInstance
 from mqframe.client.connection.lifecycle import InstanceLease, RunnableClient
 from mqframe.client.connection.patient_start import start_or_end
 from mqframe.client.consuming.group.allocation import AllocationChoice
-from mqframe.client.consuming.group.consumer import GroupConsumer
+from mqframe.client.consuming.group.consumer import GroupConsumer, Pausable
 from mqframe.client.consuming.group.group_offsets import OffsetChoice, beginning
 from mqframe.client.consuming.group.runtime import ConsumerRuntime
 from mqframe.client.consuming.group.subscriptions import SubscriptionTable, next_version
@@ -37,12 +39,15 @@ from mqframe.core.consuming.consume_rules import MessageModel, OnDecodeError, de
 from mqframe.core.errors import FixError
 from mqframe.core.filtering.filter_expression import Sql
 from mqframe.core.messages.message import MessageQueue
-from mqframe.core.messages.names import check_group, check_topic, retry_topic
+from mqframe.core.messages.names import check_group, check_topic, is_pattern, retry_topic
+from mqframe.hooks.client_parts import load_part
 from mqframe.hooks.codecs import Codecs
 from mqframe.hooks.manager import PluginManager
 from mqframe.net.clock import LoopClock, SystemClock
 from mqframe.net.settings import NetSettings
 
+RebalanceListener = Callable[[str, Sequence[MessageQueue]], Any]
+"""Called with a topic and some of its queues; a plain function, in a thread, or an `async def`."""
 L = TypeVar("L", bound=ListenerFunction)
 T = TypeVar("T", bound=TypedHandler)
 
@@ -61,6 +66,9 @@ class AsyncPushConsumer(GroupConsumer, RunnableClient):
     `offset_store`: name, class or object; by default "remote", and "local" when broadcasting.
     `codec`: what the bodies for typed handlers were encoded by, a name, class or object; by default what the
     content type of each message says, else "json".
+    `on_assigned`, `on_revoked`, `on_lost`: called with a topic and those of its queues that come, before they
+    are read, that go to other members, when listeners are done with them and before this is saved, and that
+    another member had already (`mqframe-plugin-steering`).
     `consume_hooks`, `rpc_hooks`: names, classes or objects. `settings`, `client`, `net`: everything else.
     `plugins`: the plugin manager, by default that of the process. What is not installed or not legal raises a
     `FixError` here, before anything is started.
@@ -71,6 +79,7 @@ class AsyncPushConsumer(GroupConsumer, RunnableClient):
 
     _section = "consumer"
     _plan: ConsumerPlan
+    _loop: asyncio.AbstractEventLoop
     mode: str
     """How it gets at messages."""
 
@@ -89,6 +98,9 @@ class AsyncPushConsumer(GroupConsumer, RunnableClient):
         offset_store: object = None,
         offset_store_options: object = None,
         codec: object = None,
+        on_assigned: RebalanceListener | None = None,
+        on_revoked: RebalanceListener | None = None,
+        on_lost: RebalanceListener | None = None,
         consume_hooks: Sequence[object] = (),
         rpc_hooks: Sequence[object] = (),
         settings: ConsumerSettings | None = None,
@@ -125,12 +137,12 @@ class AsyncPushConsumer(GroupConsumer, RunnableClient):
             ordered=ordered,
         )
         sharing = {"allocate": allocate, "allocate_options": allocate_options, "offset_store": offset_store}
+        if on_assigned or on_revoked or on_lost:
+            plan = load_part("rebalance-listeners")(plan, on_assigned, on_revoked, on_lost)
         self.mode = mode
         plan, self._runtime_on = consume_mode(mode, mode_options, plan, sharing)
         super().__init__(plan, lease)
-        self._loop: asyncio.AbstractEventLoop
-        self._suspended = False
-        self._ended = asyncio.Event()
+        self._suspended, self._ended = False, asyncio.Event()
 
     # Subscriptions
 
@@ -178,7 +190,8 @@ class AsyncPushConsumer(GroupConsumer, RunnableClient):
         tags, and each message goes to its function. Raises `FixError`, naming both, for two that cannot be
         told apart: for one tag, for all messages, or by an expression.
         """
-        check_topic(topic)
+        if not is_pattern(topic):
+            check_topic(topic)
 
         def register(function: Any) -> Any:
             self.subscribe(
@@ -243,7 +256,8 @@ class AsyncPushConsumer(GroupConsumer, RunnableClient):
         on_decode_error: OnDecodeError | str | None = None,
         join: bool = False,
     ) -> None:
-        """Have `listener` called with messages of `topic`.
+        """Have `listener` called with messages of `topic`, or of all topics that a pattern such as "orders-*"
+        means, those that come later included (`mqframe-plugin-steering`).
 
         `expression`: "*", tags joined by "||", or `Sql`. `listener` is a handler or a batch listener, a plain
         function, which runs in a thread, or an `async def`, which runs on the loop.
@@ -266,8 +280,9 @@ class AsyncPushConsumer(GroupConsumer, RunnableClient):
         `FixError` for what cannot listen: other parameters, a generator, another annotated result, a type
         that the codec cannot decode.
         """
-        check_topic(topic)
-        before, plan, body = self._subscriptions.get(topic), self._plan, None
+        if not is_pattern(topic):
+            check_topic(topic)
+        plan, body = self._plan, None
         if type is not None or codec is not None:
             body = BodyType(type, plan.codecs.with_choice(codec))
         added = subscription(
@@ -275,18 +290,28 @@ class AsyncPushConsumer(GroupConsumer, RunnableClient):
             expression,
             listener,
             batch_max,
-            next_version(before, plan.clock.now_ms()),
+            0,
             usual_max=plan.settings.consume_message_batch_max_size,
             body=body,
             on_decode_error=decode_error_choice(on_decode_error or plan.settings.on_decode_error),
         )
+        if is_pattern(topic):
+            self._follow(topic, lambda name: self._put(attrs.evolve(added, topic=name), join=True), join=join)
+        else:
+            self._put(added, join=join)
+
+    def _put(self, added: ListenedTopic, *, join: bool) -> None:
+        before = self._subscriptions.get(added.topic)
+        added = attrs.evolve(added, version=next_version(before, self._plan.clock.now_ms()))
         if join and before is not None:
             added = routed(before, added, lambda: self._loop)
-        self._subscriptions[topic] = added
+        self._subscriptions[added.topic] = added
         self._subscriptions_changed()
 
     def unsubscribe(self, topic: str) -> None:
         """Give `topic` up. Its queues are committed and go to other members."""
+        if self._followed is not None and is_pattern(topic):
+            self._followed.drop(topic)
         if self._subscriptions.pop(topic, None) is not None:
             self._subscriptions_changed()
 
@@ -296,8 +321,11 @@ class AsyncPushConsumer(GroupConsumer, RunnableClient):
         if self._runtime is not None:
             self._runtime.queues.suspend_all()
 
-    def resume(self) -> None:
-        """Pull again."""
+    def resume(self, what: Collection[Pausable] | None = None) -> None:
+        """Pull what was paused again; with nothing named, what `suspend` stopped."""
+        if what is not None:
+            self._set_paused(what, paused=False)
+            return
         self._suspended = False
         if self._runtime is not None:
             self._runtime.queues.resume_all()
@@ -317,7 +345,7 @@ class AsyncPushConsumer(GroupConsumer, RunnableClient):
 
         Twice does no harm.
         """
-        if not self._subscriptions:
+        if not self._subscriptions and self._followed is None:
             raise FixError(f"the consumer of group {self.group} has no subscription; use `on` or `subscribe`")
         await self._join()
 

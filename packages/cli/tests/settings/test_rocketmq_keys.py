@@ -3,11 +3,11 @@
 import re
 
 import pytest
+from mqframe_cli.settings.properties_file import broker_conf
 from mqframe_cli.settings.rocketmq_keys import DOCUMENTED, JAVA_PROPERTIES, KEYS_BY_PART, ROCKETMQ_KEYS
 from mqframe_cli.settings.rocketmq_meanings import HINTS, REFUSED, RENAMED, ROCKETMQ, Meaning, meaning
 
 from mqframe.core.config.configuration import resolve
-from mqframe.core.config.layers import broker_conf
 
 
 def test_keys_are_written_as_in_a_broker_conf() -> None:

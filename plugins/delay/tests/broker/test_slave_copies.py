@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from mqframe_delay.broker.slave_copies import TimerCopies
 from mqframe_delay.requests import GetTimerCheckPoint
+from mqframe_delay.rules.bodies import TimerMetric, TimerMetricTable
 from mqframe_delay.settings import DelaySettings
 from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.broker.tables.live_settings import LiveSection
-from mqframe.core.delay.bodies import TimerMetric, TimerMetricTable
 from mqframe.core.requests.admin import GetTimerMetrics
 from mqframe.core.wire.bodies import DataVersion
 

@@ -1,10 +1,10 @@
 import asyncio
 
 from mqframe_delay.rules import timer_metrics
+from mqframe_delay.rules.bodies import TimerMetricTable
 from mqframe_delay.rules.timer_metrics import TimerMetrics
 from mqframe_testing.manual_clock import ManualClock
 
-from mqframe.core.delay.bodies import TimerMetricTable
 from mqframe.core.measuring import family
 from mqframe.core.wire.loose_json import decode, dumps
 

@@ -18,11 +18,11 @@ from faststream._internal.configs import (
 from faststream._internal.constants import EMPTY
 from faststream.exceptions import IncorrectState
 from faststream.middlewares import AckPolicy
+from mqframe_steering.rules.patterns import topic_pattern
 
 from mqframe_faststream.connection import Connection
 from mqframe_faststream.consuming.groups import Groups
 from mqframe_faststream.consuming.options import GROUP_PREFIX, ConsumeFrom, SubscriberPlan
-from mqframe_faststream.consuming.patterns import topic_pattern
 from mqframe_faststream.producer import MqframeProducer
 from mqframe_faststream.response import NO_PLAN, SendPlan
 

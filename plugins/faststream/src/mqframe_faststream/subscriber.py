@@ -14,6 +14,7 @@ from faststream.exceptions import FeatureNotSupportedException, IgnoredException
 from faststream.message import StreamMessage
 from faststream.middlewares import AckPolicy
 from faststream.response import Response
+from mqframe_steering.rules.patterns import TopicPattern, topic_pattern
 
 from mqframe import (
     AsyncSimpleConsumer,
@@ -28,7 +29,6 @@ from mqframe.core.messages.log_fields import log_fields
 from mqframe.core.sending.request_reply import is_request
 from mqframe_faststream.config import MqframeBrokerConfig, group_of, groups_of, topic_of
 from mqframe_faststream.consuming.options import SubscriberPlan, check_policy
-from mqframe_faststream.consuming.patterns import TopicPattern, topic_pattern
 from mqframe_faststream.errors import REJECTED, OptionError, RequestRejected, is_of_arguments, undecodable
 from mqframe_faststream.message import Delivery, MqframeMessage, PoppedSettlement, RawMessage
 from mqframe_faststream.parser import MqframeParser, reply_address

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from mqframe_index.settings import IndexSettings
 from mqframe_store_tools.checking.rebuild import rebuild
 from mqframe_store_tools.checking.sizes import with_index_sizes, with_sizes
+from mqframe_store_tools.stopped_store import known_store
 
 from mqframe.core.errors import StoreError
 from mqframe.net.clock import SystemClock
-from mqframe.store.files.stopped_store import known_store
 from mqframe.store.settings import StoreSettings
 
 CASES = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from mqframe_testing.consuming import ClientScene
 
@@ -84,3 +86,37 @@ async def test_where_a_broker_does_not_answer_the_group_counts_as_known() -> Non
         beginnings = Beginnings(scene.instance, Stored(), LAST)
         assert await beginnings.find(["orders"]) == {}
         assert beginnings.get(scene.broker.queue("orders", 0)) is None
+
+
+@pytest.mark.parametrize(("begin", "offset"), [(LAST, 3), (MOMENT, 3)])
+async def test_a_topic_that_came_since_is_read_from_its_first_message_on(begin, offset) -> None:
+    async with ClientScene({"orders": 1}) as scene:
+        queue = scene.broker.queue("orders", 0)
+        scene.broker.first[queue] = 3
+        scene.broker.put("orders", 0, b"a", b"b")
+        beginnings = Beginnings(scene.instance, Stored(), begin)
+        assert await beginnings.find(["orders"], late=True) == {queue: offset}
+        assert await Beginnings(scene.instance, Stored(_0=4), begin).find(["orders"], late=True) == {}
+
+
+async def test_who_asks_while_a_topic_is_looked_at_waits_for_what_is_found() -> None:
+    """As a rebalance does beside a subscription that was added: it would begin at 0 else."""
+    async with ClientScene({"orders": 1}) as scene:
+        queue = scene.broker.queue("orders", 0)
+        scene.broker.put("orders", 0, b"a", b"b")
+        asked, answer = asyncio.Event(), asyncio.Event()
+
+        async def slow(queue):
+            asked.set()
+            await answer.wait()
+
+        beginnings = Beginnings(scene.instance, slow, LAST)
+        first = asyncio.ensure_future(beginnings.find(["orders"]))
+        await asked.wait()
+        second = asyncio.ensure_future(beginnings.find(["orders"]))
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert not second.done()
+        answer.set()
+        assert (await first, await second) == ({queue: 2}, {})
+        assert beginnings.get(queue) == 2

@@ -34,10 +34,6 @@ def plan(scene, kind, store, **more):
     )
 
 
-async def nobody_is_told(queues) -> None:
-    pass
-
-
 KINDS = [
     (
         ConsumerPlan,
@@ -46,7 +42,7 @@ KINDS = [
     ),
     (
         LitePlan,
-        {"settings": LitePullSettings(), "auto_commit": True, "revoke": nobody_is_told},
+        {"settings": LitePullSettings(), "auto_commit": True},
         "CONSUME_ACTIVELY",
     ),
 ]
@@ -71,3 +67,12 @@ async def test_offsets_are_in_the_store_that_was_chosen() -> None:
         assert await offsets.first(queue) == 0
         assert offsets.remember([(queue, 4)])
         assert await offsets.committed(queue) == 4
+
+
+async def test_nothing_has_to_hear_of_queues() -> None:
+    async with ClientScene() as scene:
+        made = plan(scene, LitePlan, MemoryOffsets(), **KINDS[1][1])
+        queues = [scene.broker.queue("orders", 0)]
+        await made.assigned(queues)
+        await made.revoked(queues)
+        made.lost(queues)

@@ -284,6 +284,22 @@ async def test_paused_and_suspended_queues_are_kept_but_not_pulled() -> None:
         assert scene.fetcher.queues == [scene.queue(0), scene.queue(1)]
 
 
+async def test_topics_stand_still_for_as_long_as_nobody_wants_them() -> None:
+    async with staged(2) as scene:
+        unwanted: set[str] = {"orders"}
+        scene.fetcher.stands = unwanted.__contains__
+        await scene.own(0, 1)
+        await scene.pass_time(30.0)
+        assert scene.pulls() == []
+        assert [scene.fetcher.stands_still(each) for each in scene.fetcher.assigned] == [True, True]
+        unwanted.clear()
+        scene.fetcher.pause(scene.queue(1))
+        assert [scene.fetcher.stands_still(each) for each in scene.fetcher.assigned] == [False, True]
+        scene.fetcher.look_again()
+        await scene.pass_time()
+        assert scene.pulls() == [(0, 0)]
+
+
 async def test_what_is_given_up_is_dropped_and_leaves_room_for_others() -> None:
     async with staged() as scene:
         scene.broker.put("orders", 0, b"a", b"b")

@@ -58,6 +58,32 @@ class TestRebalance:
                 await scene.pass_time(30.0)
                 assert scene.committed() == [(0, 1)]
 
+    async def test_queues_are_told_of_before_they_are_read_and_before_they_are_saved_and_go(self) -> None:
+        told = []
+
+        def noting(what):
+            async def note(topic, queues):
+                pulled = {pull.queue_id for pull in scene.broker.sent(PullMessage) if pull.topic == topic}
+                mine = [queue.queue_id for queue in queues]
+                told.append((what, mine, [each in pulled for each in mine], scene.committed()))
+
+            return note
+
+        options = {"on_assigned": noting("assigned"), "on_revoked": noting("revoked")}
+        async with PushScene(topics={"orders": 2}, allocate="averagely", **options) as scene:
+            scene.broker.put("orders", 0, b"a")
+            async with running(scene, CollectingListener()):
+                scene.broker.members[GROUP] = ["10.1.1.0@other", "10.1.1.1@m1"]
+                scene.announce_members()
+                await scene.pass_time()
+                assert [queue.queue_id for queue in scene.consumer.queues] == [1]
+                assert scene.committed() == [(0, 1)]
+        assert told == [
+            ("assigned", [0, 1], [False, False], []),
+            ("revoked", [0], [True], []),
+            ("revoked", [1], [True], [(0, 1)]),
+        ]
+
     async def test_strategy_that_fails_keeps_the_queues(self) -> None:
         class Moody(AllQueues):
             fails = False

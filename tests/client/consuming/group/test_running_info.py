@@ -82,6 +82,10 @@ async def test_a_member_shows_its_settings_subscriptions_and_queues() -> None:
         "PROP_CONSUMER_START_TIMESTAMP": str(START),
     }  # fmt: skip
     assert {name: found.properties[name] for name in shown} == shown
+    assert "MQFRAME_PAUSED_QUEUES" not in found.properties
+    runtime.paused = [FIRST, SECOND]
+    paused = (await source.running_info()).properties["MQFRAME_PAUSED_QUEUES"]
+    assert paused == " ".join(f"{each.topic}/{each.broker_name}/{each.queue_id}" for each in (FIRST, SECOND))
     assert found.status_table == {"orders": ConsumeStatus(pull_tps=3.0)}
     subscribed = [(each.topic, each.sub_string, each.sub_version) for each in found.subscription_set]
     assert subscribed == [("orders", "paid", 7)]

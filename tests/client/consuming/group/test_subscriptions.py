@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from mqframe.client.consuming.group.subscriptions import Subscriptions
+from mqframe.client.consuming.group.subscriptions import Subscriptions, SubscriptionTable
 from mqframe.core.errors import FixError, MessageError
 from mqframe.core.messages.message import MessageQueue
 
@@ -59,3 +59,20 @@ def test_what_cannot_be_wanted_changes_nothing(interests: Subscriptions) -> None
     with pytest.raises(FixError, match="names no tag"):
         interests.assign(QUEUES, "||")
     assert (interests.by_topic, interests.queues) == ({}, None)
+
+
+def test_a_topic_stands_still_where_it_or_its_listener_is_paused() -> None:
+    class Listened:
+        def __init__(self, topic: str, listener: object) -> None:
+            self.topic, self.listener = topic, listener
+
+    table: SubscriptionTable = SubscriptionTable(
+        {topic: Listened(topic, topic.upper()) for topic in ("orders", "bills")},
+        Listened("%RETRY%g", "RETRY"),
+    )
+    topics = ["orders", "bills", "%RETRY%g", "others"]
+    assert [table.stands(topic) for topic in topics] == [False] * 4
+    table.paused += ["bills", "others"]
+    assert [table.stands(topic) for topic in topics] == [False, True, False, True]
+    table.paused[:] = ["ORDERS"]
+    assert [table.stands(topic) for topic in topics] == [True, False, False, False]

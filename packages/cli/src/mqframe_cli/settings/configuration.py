@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 
 from mqframe.core.config.configuration import DEFAULT, Resolved, one_section, resolve
-from mqframe.core.config.layers import Given, Layer, Rank, broker_conf, command_line, environment, toml
+from mqframe.core.config.layers import Given, Layer, Rank, command_line, environment, toml
 from mqframe.core.config.missing_sections import refuse_missing_sections
 from mqframe.core.config.programs import (
     CLIENT,
@@ -32,6 +32,7 @@ from mqframe.hooks.sections import (
     section_names,
     sections_of_others,
 )
+from mqframe_cli.settings.properties_file import broker_conf
 from mqframe_cli.settings.rocketmq_meanings import ROCKETMQ
 from mqframe_cli.settings.run_plugins import plugin_manager
 

@@ -53,7 +53,7 @@ class InspectionProcessor(AdminProcessor):
     def __init__(self, port: BrokerPort) -> None:
         super().__init__(port)
         self._files = port.administration.store
-        self._progress = Progress(self._store.queues, self._offsets, self._identity.name)
+        self._progress = Progress(self._store.queues, self._offsets)
 
     # Queues
 
@@ -126,7 +126,8 @@ class InspectionProcessor(AdminProcessor):
                 topic = self._topics.find(name)
                 if topic is None or (ordered_only and not topic.order) or self._given_up(group, name):
                     continue
-                table = self._progress.of_topic(group, name, topic.write_queue_nums)
+                progress, queues = self._progress, range(topic.write_queue_nums)
+                table = {self._queue(name, each): progress.of_queue(group, name, each) for each in queues}
                 rate = self._traffic.get_rate(group, name)
                 stats.append(dumps(ConsumeStats(consume_tps=rate, offset_table=table)))
                 behind += sum(each.broker_offset - each.consumer_offset for each in table.values())

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import attrs
 
-from mqframe.core.cluster.broker_info import HaRuntimeInfo, told_log_bounds
+from mqframe.core.cluster.broker_info import HaRuntimeInfo
 from mqframe.core.cluster.registration import MASTER_ID
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import FixError, GiveUpError, MqframeError, RetryError
@@ -23,7 +23,7 @@ from mqframe.core.requests.roles import DemoteBroker, PromoteBroker
 from mqframe.core.storage.record import decode_record
 from mqframe_admin.client.brokers import AsyncBrokerAdmin
 from mqframe_admin.client.calls import AdminCalls, body_of, unless
-from mqframe_admin.rules.replica import ForcedElection, Replica, RoleChanged
+from mqframe_admin.rules.replica import ForcedElection, Replica, RoleChanged, told_log_bounds
 from mqframe_admin.rules.role_change import RoleChange
 
 _CHANGE_SECONDS = 60.0

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import attrs
+
+from mqframe.core.errors import BadAnswer
 
 
 @attrs.frozen
@@ -78,3 +82,14 @@ class RoleChanged:
     log_end: int
     objections: tuple[str, ...] = ()
     ready: tuple[int, ...] = ()
+
+
+def told_log_bounds(counters: Mapping[str, str], address: str) -> tuple[int, int]:
+    """Where the log of the broker at `address`, which has these `counters`, begins and ends, bytes.
+
+    Raises `BadAnswer` where they do not say.
+    """
+    try:
+        return int(counters["commitLogMinOffset"]), int(counters["commitLogMaxOffset"])
+    except (KeyError, ValueError) as problem:
+        raise BadAnswer(f"{address} does not say where its log begins and ends: {problem!r}") from None

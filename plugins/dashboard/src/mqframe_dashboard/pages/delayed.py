@@ -10,7 +10,6 @@ from mqframe_admin.bodies import TopicStatsTable
 from mqframe_admin.requests import GetTopicStatsInfo
 
 from mqframe.core.codes import ResponseCode
-from mqframe.core.delay.bodies import TimerMetricTable
 from mqframe.core.delay.levels import DEFAULT_LEVELS, parse_levels
 from mqframe.core.delay.recall_handle import delete_key
 from mqframe.core.delay.schedule import DelayOffsetTable
@@ -21,11 +20,25 @@ from mqframe.core.messages.names import SCHEDULE_TOPIC, TIMER_TOPIC
 from mqframe.core.messages.whole_numbers import whole_number
 from mqframe.core.requests.admin import GetAllDelayOffset, GetTimerMetrics
 from mqframe.core.wire import loose_json
+from mqframe.core.wire.bodies import Body
 from mqframe_dashboard.asking import Asking, settled
 from mqframe_dashboard.query import Query
 from mqframe_dashboard.reading import messages_of
 from mqframe_dashboard.sampling import Samples
 from mqframe_dashboard.view import Note, Page, Part, TableView, link, span_text, time_text
+
+
+class TimersOfTopic(Body):
+    """How many messages of a topic wait for a given time."""
+
+    count: int = 0
+
+
+class TimersByTopic(Body):
+    """What a broker says of those of all topics."""
+
+    timing_count: dict[str, TimersOfTopic] = {}
+
 
 SHOWN: Final = 50
 """Messages that are listed, those that are due first."""
@@ -166,7 +179,7 @@ async def _levels(asking: Asking, broker: str, address: str) -> list[Level]:
 
 async def _timers(asking: Asking, broker: str, there: bool, now: int) -> Timers:
     answer = await asking.ask(asking.admin.brokers.call, broker, GetTimerMetrics())
-    table = loose_json.decode(bytes(answer.body), TimerMetricTable).timing_count
+    table = loose_json.decode(bytes(answer.body), TimersByTopic).timing_count
     waiting = {topic: each.count for topic, each in table.items() if each.count > 0}
     if not (there and waiting):
         return Timers(waiting, 0, 0, [])

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from mqframe.core.delay.bodies import TimerMetricTable
 from mqframe.core.delay.rules import PlaceInTime
 from mqframe.hooks.interfaces import BrokerPort, BrokerService, CompositeService, SavedTable, SendRule
 from mqframe.hooks.specs import Factories, hookimpl
@@ -14,6 +13,7 @@ from mqframe_delay.broker.recall import RecallProcessor
 from mqframe_delay.broker.send_rule import ToTimerTopic
 from mqframe_delay.broker.slave_copies import TimerCopies
 from mqframe_delay.broker.timer import TimerService
+from mqframe_delay.rules.bodies import TimerMetricTable
 from mqframe_delay.rules.timer_metrics import TimerMetrics
 from mqframe_delay.rules.timer_places import TimerPlaces
 from mqframe_delay.settings import DelaySettings

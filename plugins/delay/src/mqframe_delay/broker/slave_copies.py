@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from mqframe.core.codes import ResponseCode
-from mqframe.core.delay.bodies import TimerMetricTable
 from mqframe.core.requests.admin import GetTimerMetrics
 from mqframe.hooks.interfaces import BrokerPort, CopiedFile, CopiedTable, SavedTable, SlaveCopies
 from mqframe_delay.requests import GetTimerCheckPoint
+from mqframe_delay.rules.bodies import TimerMetricTable
 from mqframe_delay.rules.timer_metrics import TimerMetrics
 from mqframe_delay.settings import DelaySettings
 from mqframe_delay.store.copied import followed, save_followed

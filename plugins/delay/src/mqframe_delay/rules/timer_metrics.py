@@ -10,10 +10,10 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
 from mqframe.core.clock import Clock
-from mqframe.core.delay.bodies import TimerMetric, TimerMetricTable
 from mqframe.core.measuring.family import KEYS_MAX, Family, Labels, MetricKind, MetricTable, Row, key_in
 from mqframe.core.measuring.histogram import Histogram
 from mqframe.core.wire.bodies import DataVersion
+from mqframe_delay.rules.bodies import TimerMetric, TimerMetricTable
 
 _BOUNDS_SECONDS: Final = (60, 600, 3600, 12 * 3600, 24 * 3600, 3 * 24 * 3600)
 """Delays that senders asked for, told apart so."""

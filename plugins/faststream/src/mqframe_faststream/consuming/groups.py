@@ -6,17 +6,18 @@ All members of a group have to want the same, so what an application subscribes 
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import AsyncIterator, Collection, Coroutine, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Protocol, TypeVar
 
 import attrs
+from mqframe_steering.rules.follower import GoneTopics
+from mqframe_steering.rules.follower import owner_of as pattern_owner
+from mqframe_steering.rules.patterns import TopicPattern
 
 from mqframe import AsyncPushConsumer, ConsumerSettings, MessageQueue, MqframeError
 from mqframe.log import get_logger
 from mqframe_faststream.connection import Connection
-from mqframe_faststream.consuming.patterns import TopicPattern
 from mqframe_faststream.consuming.queue_reader import QueueReader, ReadingSubscriber
 from mqframe_faststream.errors import OptionError
 
@@ -29,9 +30,6 @@ STOP_SECONDS_MAX = 86_400.0
 QUEUE_SECONDS = 3.0
 """How long a start waits for queues; a group with more members than queues leaves some without."""
 QUEUE_STEP_SECONDS = 0.005
-GONE_LOOKS = 4
-"""A topic that a pattern means is given up when so many looks in a row did not find it. Name servers that
-were started anew know all topics again sooner, when all brokers have registered."""
 
 
 class GroupSubscriber(ReadingSubscriber, Protocol):
@@ -51,12 +49,9 @@ S = TypeVar("S", bound=GroupSubscriber)
 
 def owner_of(topic: str, members: Iterable[S]) -> S | None:
     """Which of the `members` of one group that have patterns has `topic`: whose pattern says most of it."""
-    meaning = [
-        (pattern.rank, member)
-        for member in members
-        if (pattern := member.pattern) is not None and pattern.match(topic) is not None
-    ]
-    return max(meaning, key=lambda each: each[0])[1] if meaning else None
+    by_pattern = {pattern: member for member in members if (pattern := member.pattern) is not None}
+    owner = pattern_owner(topic, {pattern: pattern for pattern in by_pattern})
+    return None if owner is None else by_pattern[owner]
 
 
 class Group:
@@ -69,7 +64,7 @@ class Group:
         self.name = name
         self.members: dict[str, GroupSubscriber] = {}
         self.topics: dict[str, GroupSubscriber] = {}
-        self._missed: Counter[str] = Counter()
+        self._gone = GoneTopics()
         self.consumer: AsyncPushConsumer | None = None
 
     def add(self, member: GroupSubscriber) -> None:
@@ -145,13 +140,12 @@ class Group:
         await self._join(connection, stop_seconds, found)
 
     def _give_up_missing(self, known: Collection[str]) -> None:
-        for topic in [topic for topic, member in self.topics.items() if member.pattern is not None]:
-            self._missed[topic] = 0 if topic in known else self._missed[topic] + 1
-            if self._missed[topic] >= GONE_LOOKS:
-                log.info("a topic is gone, and followed no more", topic=topic, group=self.name)
-                del self.topics[topic], self._missed[topic]
-                if self.consumer is not None:
-                    self.consumer.unsubscribe(topic)
+        followed = [topic for topic, member in self.topics.items() if member.pattern is not None]
+        for topic in self._gone.look(followed, known):
+            log.info("a topic is gone, and followed no more", topic=topic, group=self.name)
+            del self.topics[topic]
+            if self.consumer is not None:
+                self.consumer.unsubscribe(topic)
 
     async def _join(
         self, connection: Connection, stop_seconds: float, found: Mapping[str, GroupSubscriber]

@@ -8,12 +8,12 @@ from typing import Any, TypedDict
 
 import attrs
 from faststream.middlewares import AckPolicy
+from mqframe_steering.rules.patterns import topic_pattern
 
 from mqframe import FixError, MessageQueue, Sql
 from mqframe.core.filtering.filter_expression import filter_of
 from mqframe.core.messages.names import check_group, check_topic
 from mqframe.core.moments import moment_ms
-from mqframe_faststream.consuming.patterns import topic_pattern
 from mqframe_faststream.errors import OptionError
 
 GROUP_PREFIX = "faststream-"
@@ -90,7 +90,10 @@ class SubscriberPlan:
         if self.pattern and self.queues is not None:
             raise OptionError(f"{where}: queues are named, or topics by a pattern, not both")
         if self.pattern:
-            topic_pattern(self.pattern)
+            try:
+                topic_pattern(self.pattern)
+            except FixError as problem:
+                raise OptionError(str(problem)) from None
             return
         if not self.topic or not isinstance(self.topic, str):
             raise OptionError(f"{where}: the topic is a name, not empty")

@@ -30,9 +30,12 @@ class PopBeginnings:
         self._beginnings = Beginnings(instance, read, (ConsumeFrom.LAST if last else ConsumeFrom.FIRST, 0))
         self._begun: dict[MessageQueue, int] = {}
 
-    async def find(self, topics: Iterable[str]) -> None:
-        """Look where the group begins in those of `topics` that it is new to; before it joins."""
-        self._begun |= await self._beginnings.find(topics)
+    async def find(self, topics: Iterable[str], *, late: bool = False) -> None:
+        """Look where the group begins in those of `topics` that it is new to; before it pops.
+
+        `late`: they were made since it joined.
+        """
+        self._begun |= await self._beginnings.find(topics, late=late)
 
     async def keep(self) -> None:
         """Have brokers hold what `find` found, once they know the group; returns when they do."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
 from typing import ClassVar
 
 import attrs
@@ -26,16 +25,12 @@ from mqframe_pull.settings import LitePullSettings
 
 @attrs.frozen(kw_only=True)
 class LitePlan(GroupPlan):
-    """What a lite pull consumer was made with. Subscriptions are those of assigned queues, too.
-
-    `revoke`: awaited before queues go to other members.
-    """
+    """What a lite pull consumer was made with. Subscriptions are those of assigned queues, too."""
 
     consume_type: ClassVar[str] = "CONSUME_ACTIVELY"
 
     settings: LitePullSettings
     auto_commit: bool
-    revoke: Callable[[Sequence[MessageQueue]], Awaitable[None]]
 
     @property
     def commits(self) -> bool:
@@ -57,17 +52,6 @@ class CommitStrategy(FetchStrategy):
 
     async def corrected(self, queue: MessageQueue, offset: int, owned: list[MessageQueue]) -> None:
         """Nothing is committed."""
-
-
-class RevokingRebalance(RebalanceService):
-    """As any, with time for the application to finish what it has of queues that are about to go."""
-
-    _plan: LitePlan
-
-    async def give_up(self, queues: Sequence[MessageQueue]) -> None:
-        """Tell the application, commit how far we are in `queues`, and let go of them."""
-        await self._plan.revoke(queues)
-        await super().give_up(queues)
 
 
 class LitePullInfo(RunningInfoSource):
@@ -103,7 +87,7 @@ def lite_pull_runtime(
         return ConsumerParts(
             offsets=offsets,
             queues=queues,
-            rebalance=RevokingRebalance(plan, instance, queues, offsets),
+            rebalance=RebalanceService(plan, instance, queues, offsets),
             running_info=LitePullInfo(plan, runtime),
         )
 

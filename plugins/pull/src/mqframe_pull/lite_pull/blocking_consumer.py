@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 
 from mqframe.client.connection.sync_api import SyncClient, called_in_thread, looped
+from mqframe.client.consuming.group.consumer import Pausable
 from mqframe.client.consuming.group.subscriptions import Expression
 from mqframe.client.settings import ClientSettings
 from mqframe.core.messages.message import MessageQueue, ReceivedMessage
@@ -99,6 +100,19 @@ class LitePullConsumer(SyncClient[AsyncLitePullConsumer]):
         """
         self._do(self._client.set_allocation, allocate, options)
 
+    def pause(self, what: Collection[Pausable]) -> None:
+        """Pull nothing more of `what` until `resume`; what was pulled of it is still handed out.
+
+        Of queues that are ours, until they go to another member; of topics, and of all that functions listen
+        to, whichever queues of it are ours. Raises `FixError` for what is not read here.
+        """
+        self._do(self._client.pause, what)
+
+    @property
+    def paused(self) -> list[MessageQueue]:
+        """The queues that are ours and paused, sorted."""
+        return self._do(lambda: self._client.paused)
+
     def subscribe(
         self,
         topic: str,
@@ -108,11 +122,12 @@ class LitePullConsumer(SyncClient[AsyncLitePullConsumer]):
     ) -> None:
         """Subscribe what `expression` chooses of `topic`, from the queues that a rebalance assigns here.
 
-        `expression`: "*", tags joined by "||", or `Sql`. `on_assigned(topic, all queues, our queues)`: called
-        after each change of ours. `on_revoked(topic, queues)`: awaited before we let go of
-        `queues`, which a rebalance gave to other members, and at `stop`; polls return nothing of them
-        meanwhile, and it may still `commit`. What it does within `settings.revoke_seconds` is waited for. A
-        second subscription of a topic replaces the first. Raises `FixError` after `assign`.
+        `topic`: or a pattern such as "orders-*", which means all topics that there are and that come later
+        (`mqframe-plugin-steering`). `expression`: "*", tags joined by "||", or `Sql`. `on_assigned(topic, all
+        queues, our queues)`: called after each change of ours. `on_revoked(topic, queues)`: awaited before we
+        let go of `queues`, which a rebalance gave to other members, and at `stop`; polls return nothing of
+        them meanwhile, and it may still `commit`. It is waited for within `settings.revoke_seconds`.
+        A second subscription of a topic replaces the first. Raises `FixError` after `assign`.
         """
         self._do(
             self._client.subscribe,
@@ -160,13 +175,9 @@ class LitePullConsumer(SyncClient[AsyncLitePullConsumer]):
         """
         return looped(self, self._client.__aiter__())
 
-    def pause(self, queues: Collection[MessageQueue]) -> None:
-        """Pull nothing more of `queues`; what was pulled of them is still handed out."""
-        self._do(self._client.pause, queues)
-
-    def resume(self, queues: Collection[MessageQueue]) -> None:
-        """Pull `queues` again."""
-        self._do(self._client.resume, queues)
+    def resume(self, what: Collection[Pausable]) -> None:
+        """Pull again what `pause` was given."""
+        self._do(self._client.resume, what)
 
     def seek(self, queue: MessageQueue, offset: int) -> None:
         """Go on at `offset` of `queue`; what was pulled of it is forgotten, `commit` will store `offset`.
@@ -209,11 +220,6 @@ class LitePullConsumer(SyncClient[AsyncLitePullConsumer]):
     def assignment(self) -> list[MessageQueue]:
         """The queues that are pulled now, sorted."""
         return self._do(lambda: self._client.assignment)
-
-    @property
-    def paused(self) -> list[MessageQueue]:
-        """Those of `assignment` that are paused, sorted."""
-        return self._do(lambda: self._client.paused)
 
     def start(self) -> None:
         """Join the group and begin to pull. Raises `ClosedError` after `stop`. Twice does no harm."""

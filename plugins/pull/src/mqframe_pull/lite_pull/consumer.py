@@ -20,7 +20,7 @@ from mqframe.client.connection.identity import consumer_client
 from mqframe.client.connection.instance import ClientInstance
 from mqframe.client.connection.lifecycle import InstanceLease
 from mqframe.client.consuming.group.allocation import AllocationChoice
-from mqframe.client.consuming.group.consumer import GroupConsumer
+from mqframe.client.consuming.group.consumer import GroupConsumer, Pausable
 from mqframe.client.consuming.group.group_offsets import OffsetChoice, beginning
 from mqframe.client.consuming.group.offsets import AskedQueueOffsets
 from mqframe.client.consuming.group.runtime import ConsumerRuntime
@@ -29,8 +29,9 @@ from mqframe.client.settings import ClientSettings
 from mqframe.core.cluster.client_bodies import ConsumerData
 from mqframe.core.consuming.consume_rules import MessageModel
 from mqframe.core.errors import ClosedError, FixError
+from mqframe.core.filtering.filter_expression import filter_of
 from mqframe.core.messages.message import MessageQueue, ReceivedMessage
-from mqframe.core.messages.names import check_group, check_topic
+from mqframe.core.messages.names import check_group, check_topic, is_pattern
 from mqframe.core.moments import moment_ms
 from mqframe.hooks.interfaces import ConsumeContext
 from mqframe.hooks.isolate import after_each, before_each
@@ -117,7 +118,7 @@ class AsyncLitePullConsumer(GroupConsumer):
             settings=settings,
             subscriptions=SubscriptionTable(self._subscriptions.by_topic),
             assignment_changed=self._assignment_changed,
-            revoke=self._revoke,
+            revoked=self._revoke,
             auto_commit=auto_commit,
         )
         super().__init__(plan, lease)
@@ -136,12 +137,18 @@ class AsyncLitePullConsumer(GroupConsumer):
     ) -> None:
         """Subscribe what `expression` chooses of `topic`, from the queues that a rebalance assigns here.
 
-        `expression`: "*", tags joined by "||", or `Sql`. `on_assigned(topic, all queues, our queues)`: called
-        after each change of ours. `on_revoked(topic, queues)`: awaited before we let go of
-        `queues`, which a rebalance gave to other members, and at `stop`; polls return nothing of them
-        meanwhile, and it may still `commit`. What it does within `settings.revoke_seconds` is waited for. A
-        second subscription of a topic replaces the first. Raises `FixError` after `assign`.
+        `topic`: or a pattern such as "orders-*", which means all topics that there are and that come later
+        (`mqframe-plugin-steering`). `expression`: "*", tags joined by "||", or `Sql`. `on_assigned(topic, all
+        queues, our queues)`: called after each change of ours. `on_revoked(topic, queues)`: awaited before we
+        let go of `queues`, which a rebalance gave to other members, and at `stop`; polls return nothing of
+        them meanwhile, and it may still `commit`. It is waited for within `settings.revoke_seconds`.
+        A second subscription of a topic replaces the first. Raises `FixError` after `assign`.
         """
+        if is_pattern(topic):
+            self._refuse_after_assign()
+            filter_of(expression)  # one that makes no sense is refused here
+            self._follow(topic, lambda name: self.subscribe(name, expression, on_assigned, on_revoked))
+            return
         self._subscriptions.subscribe(topic, expression)
         self._assignments.put(topic, on_assigned)
         self._revocations.put(topic, on_revoked)
@@ -149,6 +156,8 @@ class AsyncLitePullConsumer(GroupConsumer):
 
     def unsubscribe(self, topic: str) -> None:
         """Give `topic` up. Its queues are committed and go to other members."""
+        if self._followed is not None and is_pattern(topic):
+            self._followed.drop(topic)
         known = self._subscriptions.unsubscribe(topic)
         self._assignments.put(topic, None)
         self._revocations.put(topic, None)
@@ -165,6 +174,8 @@ class AsyncLitePullConsumer(GroupConsumer):
         `expression`: their filter, or filters by topic. Raises `FixError` after `subscribe`, and for no
         queues at all.
         """
+        if self._followed is not None:
+            raise FixError(f"the consumer of group {self.group} uses `subscribe`, which excludes `assign`")
         queues = self._subscriptions.assign(queues, expression)
         if self._runtime is not None:
             self._runtime.assign(queues)
@@ -221,13 +232,9 @@ class AsyncLitePullConsumer(GroupConsumer):
             for message in messages:
                 yield message
 
-    def pause(self, queues: Collection[MessageQueue]) -> None:
-        """Pull nothing more of `queues`; what was pulled of them is still handed out."""
-        self._set_paused(queues, True)
-
-    def resume(self, queues: Collection[MessageQueue]) -> None:
-        """Pull `queues` again."""
-        self._set_paused(queues, False)
+    def resume(self, what: Collection[Pausable]) -> None:
+        """Pull again what `pause` was given."""
+        self._set_paused(what, paused=False)
 
     # Where it stands
 
@@ -278,13 +285,6 @@ class AsyncLitePullConsumer(GroupConsumer):
         """The queues that are pulled now, sorted."""
         return self._runtime.queues.queues if self._runtime is not None else []
 
-    @property
-    def paused(self) -> list[MessageQueue]:
-        """Those of `assignment` that are paused, sorted."""
-        if self._runtime is None:
-            return []
-        return sorted(each.queue for each in self._runtime.queues.assigned if each.paused)
-
     # Running
 
     async def start(self) -> None:
@@ -309,6 +309,10 @@ class AsyncLitePullConsumer(GroupConsumer):
         if self._runtime is not None and self._revocations.topics:
             await self._runtime.parts.rebalance.stop()
             await self._revoke(self.assignment)
+            for (
+                topic
+            ) in self._revocations.topics:  # they were told; a commit would come too late from here on
+                self._revocations.put(topic, None)
         if settled and self._runtime is not None:
             self._commits.settle()
         await self._leave()
@@ -358,12 +362,9 @@ class AsyncLitePullConsumer(GroupConsumer):
             if route is not None:
                 yield topic, list(route.read_queues())
 
-    def _set_paused(self, queues: Collection[MessageQueue], paused: bool) -> None:
-        running = self._running()
-        for queue in queues:
-            self._ours(running, queue)
-        for queue in queues:
-            (running.queues.pause if paused else running.queues.resume)(queue)
+    def _refuse_after_assign(self) -> None:
+        if self._subscriptions.queues is not None:
+            raise FixError(f"the consumer of group {self.group} uses `assign`, which excludes `subscribe`")
 
     def _ours(self, running: ConsumerRuntime, queue: MessageQueue) -> None:
         if running.queues.get(queue) is None:

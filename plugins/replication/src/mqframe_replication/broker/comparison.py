@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Generator
 from typing import Final
 
-from mqframe.core.cluster.broker_info import told_log_bounds
+from mqframe_admin.rules.replica import told_log_bounds
+
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import StoreError
 from mqframe.core.requests.admin import GetBrokerRuntimeInfo

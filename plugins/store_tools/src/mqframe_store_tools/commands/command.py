@@ -186,9 +186,9 @@ def _known(
     """The store in `directory`, that nobody uses, settings with its files' sizes, its timer's slots."""
     from mqframe_index.settings import IndexSettings
 
-    from mqframe.store.files.stopped_store import known_store, refuse_in_use
     from mqframe.store.settings import StoreSettings
     from mqframe_store_tools.checking.sizes import with_index_sizes, with_sizes
+    from mqframe_store_tools.stopped_store import known_store, refuse_in_use
 
     layout = known_store(directory)
     refuse_in_use(layout)

@@ -20,8 +20,8 @@ def record(
     json: Json = False,
 ) -> None:
     """Show the record that begins at an offset of the log, sound or not."""
-    from mqframe.store.files.stopped_store import known_store
     from mqframe_store_tools.checking.decoding import record_at
+    from mqframe_store_tools.stopped_store import known_store
 
     show_one(record_at(known_store(directory), offset), as_json=json)
 
@@ -35,8 +35,8 @@ def entry(
     json: Json = False,
 ) -> None:
     """Show the entry of a consume queue, and where its record lies."""
-    from mqframe.store.files.stopped_store import known_store
     from mqframe_store_tools.checking.decoding import queue_entry
+    from mqframe_store_tools.stopped_store import known_store
 
     show_one(queue_entry(known_store(directory), topic, queue, offset), as_json=json)
 
@@ -54,9 +54,9 @@ def key(
 
     from mqframe_index.settings import IndexSettings
 
-    from mqframe.store.files.stopped_store import known_store
     from mqframe_store_tools.checking.decoding import index_entries
     from mqframe_store_tools.checking.sizes import with_index_sizes
+    from mqframe_store_tools.stopped_store import known_store
 
     layout = known_store(directory)
     settings = with_index_sizes(IndexSettings(), layout)
@@ -85,7 +85,7 @@ def cut(
 @app.command()
 def checkpoint(directory: Directory, json: Json = False) -> None:
     """Show the numbers of the checkpoints, and what the last stop noted."""
-    from mqframe.store.files.stopped_store import known_store
     from mqframe_store_tools.checking.decoding import checkpoints
+    from mqframe_store_tools.stopped_store import known_store
 
     show(list(checkpoints(known_store(directory))), as_json=json, empty="there is none")

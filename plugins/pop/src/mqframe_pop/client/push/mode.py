@@ -10,6 +10,7 @@ import attrs
 from mqframe.client.configuration.consumer_settings import ConsumerSettings
 from mqframe.client.connection.instance import ClientInstance
 from mqframe.client.consuming.group.allocation import AllocationChoice
+from mqframe.client.consuming.group.plan import nothing_to_wait_for
 from mqframe.client.consuming.group.queue_fetcher import FetchStrategy
 from mqframe.client.consuming.group.runtime import ConsumerParts, ConsumerRuntime, Listening
 from mqframe.client.consuming.push.answering.answers import Answers
@@ -173,5 +174,7 @@ def _refuse(plan: ConsumerPlan, sharing: Mapping[str, object]) -> None:
         raise FixError(f"broadcasting {why}: a broker hands out each message to one member")
     if sharing.get("offset_store"):
         raise FixError(f"offset_store {why}: brokers keep the progress of each message")
+    if plan.assigned is not nothing_to_wait_for:
+        raise FixError(f"on_assigned, on_revoked and on_lost {why}: members have no queues, so none go")
     if plan.begin[0] is ConsumeFrom.TIMESTAMP:
         raise FixError(f'consume_from {why} as a moment: a new group begins at "first" or "last"')

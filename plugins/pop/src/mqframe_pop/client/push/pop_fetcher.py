@@ -91,9 +91,9 @@ class PopFetcher(QueueFetcher):
         super().suspend_all()
         self._wake()
 
-    def resume_all(self) -> None:
-        """Pop again."""
-        super().resume_all()
+    def look_again(self) -> None:
+        """Pop what may be popped again."""
+        super().look_again()
         self._wake()
 
     async def stop(self) -> None:
@@ -120,7 +120,7 @@ class PopFetcher(QueueFetcher):
     async def _wanted(self, source: MessageQueue, task: asyncio.Task[None] | None) -> int:
         """How many to pop, once there is room; 0: the source is gone."""
         while self._goes_on(source, task):
-            if not self._suspended:
+            if not (self._suspended or self.stands(source.topic)):
                 count = self._room.wanted(len(self._in_hand), self._workers(), len(self._pops), COUNT_MAX)
                 if count:
                     return self._rows.count(source, count)

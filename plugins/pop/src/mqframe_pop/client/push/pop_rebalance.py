@@ -22,9 +22,9 @@ class PopOffsets(GroupOffsets):
         super().__init__(plan.group, plan.store.make(instance, plan.group), instance, plan.begin)
         self._pop_beginnings = PopBeginnings(plan.group, instance, last=plan.begin[0] is ConsumeFrom.LAST)
 
-    async def begin(self, topics: Iterable[str]) -> None:
-        """Look where the group begins in those of `topics` that it is new to; once for each topic."""
-        await self._pop_beginnings.find(topics)
+    async def begin(self, topics: Iterable[str], *, late: bool = False) -> None:
+        """Look where the group begins in those of `topics` that it is new to, or that are; once for each."""
+        await self._pop_beginnings.find(topics, late=late)
 
     async def keep_begun(self, owned: Sequence[MessageQueue]) -> None:
         """Have brokers hold what `begin` found; returns when they do."""

@@ -1,6 +1,5 @@
 import pytest
-
-from mqframe.core.config.properties_file import parse_properties
+from mqframe_cli.settings.properties_file import parse_properties
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Final
+
+from mqframe.core.config.layers import Given, Layer, Rank
 
 _KEY: Final = re.compile(r"((?:[^\\\s=:]|\\.)*)\s*[=:]?\s*(.*)", re.DOTALL)
 _ESCAPE: Final = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
@@ -42,3 +44,10 @@ def _logical_lines(text: str) -> Iterator[tuple[str, int]]:
 
 def _unescape(text: str) -> str:
     return _ESCAPE.sub(lambda m: chr(int(m[1][1:], 16)) if len(m[1]) > 1 else _CONTROL.get(m[1], m[1]), text)
+
+
+def broker_conf(text: str, source: str, sections: Collection[str] | None = None) -> Layer:
+    """A RocketMQ `broker.conf` or `namesrv.conf`. `sections`: whose settings its keys mean; `None`: all."""
+    entries = parse_properties(text.removeprefix("\ufeff"))  # what editors put before it
+    given = (Given(key, value, f"{source}:{line}") for key, value, line in entries)
+    return Layer(Rank.BROKER_CONF, tuple(given), None if sections is None else frozenset(sections))

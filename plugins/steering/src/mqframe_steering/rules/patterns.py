@@ -1,4 +1,4 @@
-"""Patterns of topics: which topics they mean, and the parts of a topic's name that handlers get by name."""
+"""Patterns of topics: which topics they mean, and the parts of a topic's name that stand in their gaps."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from functools import lru_cache
 
 import attrs
 
-from mqframe import FixError
+from mqframe.core.errors import FixError, MessageError
 from mqframe.core.messages.names import check_topic
-from mqframe_faststream.errors import OptionError
 
 _PART = re.compile(r"\{([^{}]*)\}|\*")
 _CHARACTERS = "[%|a-zA-Z0-9_-]+?"
@@ -20,7 +19,7 @@ _CHARACTERS = "[%|a-zA-Z0-9_-]+?"
 class TopicPattern:
     """`text` with parts in braces, "orders-{region}", or stars where nobody asks what stands there.
 
-    Raises `OptionError` when no topic can be meant, or every topic would be.
+    Raises `FixError` when no topic can be meant, or every topic would be.
     """
 
     text: str
@@ -31,17 +30,17 @@ class TopicPattern:
         names = [name for name in (match[1] for match in _PART.finditer(self.text)) if name is not None]
         for name in names:
             if not name.isidentifier():
-                raise OptionError(f"{where}: {{{name}}} is no part; write a parameter's name, {{region}}")
+                raise FixError(f"{where}: {{{name}}} is no part; write a parameter's name, {{region}}")
             if names.count(name) > 1:
-                raise OptionError(f"{where} has two parts {{{name}}}; give one another name")
+                raise FixError(f"{where} has two parts {{{name}}}; give one another name")
         if _PART.search(self.text) is None:
-            raise OptionError(f"{where} has no part, such as {{region}} or *; give it as the topic")
+            raise FixError(f"{where} has no part, such as {{region}} or *; give it as the topic")
         if not any(character.isalnum() for character in _PART.sub("", self.text)):
-            raise OptionError(f"{where} means every topic; write some of what their names have in common")
+            raise FixError(f"{where} means every topic; write some of what their names have in common")
         try:
             check_topic(_PART.sub("x", self.text))
-        except FixError as problem:
-            raise OptionError(f"{where}: {problem}") from None
+        except MessageError as problem:
+            raise FixError(f"{where}: {problem}") from None
         object.__setattr__(self, "_regex", re.compile(_regex(self.text)))
 
     def match(self, topic: str) -> dict[str, str] | None:

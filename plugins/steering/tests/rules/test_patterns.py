@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mqframe_faststream import OptionError
-from mqframe_faststream.consuming.patterns import TopicPattern, topic_pattern
+from mqframe_steering.rules.patterns import TopicPattern, topic_pattern
 
+from mqframe.core.errors import FixError
 from mqframe.core.messages.names import check_group
 
 MEANT = [
@@ -48,7 +48,7 @@ def test_a_pattern_means_whole_names_and_gives_their_parts(text, topic, parts) -
     ],
 )
 def test_what_means_nothing_or_everything_is_an_error(text, match) -> None:
-    with pytest.raises(OptionError, match=match):
+    with pytest.raises(FixError, match=match):
         TopicPattern(text)
 
 

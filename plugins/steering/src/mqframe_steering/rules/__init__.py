@@ -1,0 +1,1 @@
+"""Which topics patterns mean, and when a topic is gone."""
