@@ -20,7 +20,7 @@ class ProgressProcessor(Processor):
 
     def __init__(self, shared: Shared) -> None:
         super().__init__(shared)
-        self._progress = Progress(self._store.queues, self._offsets, self._identity.name)
+        self._progress = Progress(self._store.queues, self._offsets)
 
     @serves(GetAllConsumerOffset)
     async def all_offsets(self, fields: GetAllConsumerOffset, call: Call) -> Reply:

@@ -6,7 +6,6 @@ from typing import Protocol
 
 from mqframe.core.consuming.bodies import OffsetWrapper
 from mqframe.core.consuming.offset_table import OffsetTable
-from mqframe.core.messages.message import MessageQueue
 
 
 class ProgressQueues(Protocol):
@@ -20,21 +19,13 @@ class ProgressQueues(Protocol):
 
 
 class Progress:
-    """Compares what groups have consumed with what queues hold. `broker`: its name."""
+    """Compares what groups have consumed with what queues hold."""
 
-    __slots__ = ("_broker", "_offsets", "_queues")
+    __slots__ = ("_offsets", "_queues")
 
-    def __init__(self, queues: ProgressQueues, offsets: OffsetTable, broker: str) -> None:
+    def __init__(self, queues: ProgressQueues, offsets: OffsetTable) -> None:
         self._queues = queues
         self._offsets = offsets
-        self._broker = broker
-
-    def of_topic(self, group: str, topic: str, queues: int) -> dict[MessageQueue, OffsetWrapper]:
-        """How far `group` is in the queues 0 to `queues` - 1 of `topic`."""
-        return {
-            MessageQueue(topic, self._broker, queue_id): self.of_queue(group, topic, queue_id)
-            for queue_id in range(queues)
-        }
 
     def of_queue(self, group: str, topic: str, queue_id: int) -> OffsetWrapper:
         """How far `group` is in one queue."""

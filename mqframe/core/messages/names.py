@@ -69,11 +69,6 @@ def dead_letter_topic(group: str) -> str:
     return DLQ_PREFIX + group
 
 
-def pop_retry_topic(topic: str, group: str, *, v2: bool = False) -> str:
-    """Where messages of `topic` go that `group` popped and did not acknowledge."""
-    return f"{RETRY_PREFIX}{group}{'+' if v2 else '_'}{topic}"
-
-
 def normal_topic(topic: str, group: str) -> str:
     """The topic whose messages come back in `topic`; `topic` itself when it is no retry topic of `group`."""
     head = RETRY_PREFIX + group

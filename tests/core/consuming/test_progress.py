@@ -6,7 +6,6 @@ from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.core.consuming.offset_table import OffsetTable
 from mqframe.core.consuming.progress import Progress
-from mqframe.core.messages.message import MessageQueue
 
 
 class Reads:
@@ -21,7 +20,7 @@ class Reads:
 
 def scene() -> tuple[OffsetTable, Progress]:
     offsets = OffsetTable(ManualClock())
-    return offsets, Progress(Reads(), offsets, "b")
+    return offsets, Progress(Reads(), offsets)
 
 
 def test_the_time_is_that_of_the_last_consumed_message():
@@ -53,13 +52,3 @@ def test_a_message_that_is_cleaned_away_has_no_time():
     offsets.commit("g", "t", 0, 40)
     found = progress.of_queue("g", "t", 0)
     assert (found.consumer_offset, found.last_timestamp) == (40, 0)
-
-
-def test_a_topic_is_shown_by_queue():
-    offsets, progress = scene()
-    offsets.commit("g", "t", 1, 5)
-    table = progress.of_topic("g", "t", 2)
-    assert {queue: (one.broker_offset, one.consumer_offset) for queue, one in table.items()} == {
-        MessageQueue("t", "b", 0): (10, 0),
-        MessageQueue("t", "b", 1): (20, 5),
-    }

@@ -16,7 +16,6 @@ from mqframe.core.messages.names import (
     is_system_group,
     is_system_topic,
     normal_topic,
-    pop_retry_topic,
     retry_topic,
 )
 
@@ -128,7 +127,5 @@ def test_what_is_no_text_is_no_name(name, kind) -> None:
 
 
 def test_retry_topics_of_pops_name_group_and_topic() -> None:
-    first, second = pop_retry_topic("t", "g"), pop_retry_topic("t", "g", v2=True)
-    assert (first, second) == ("%RETRY%g_t", "%RETRY%g+t")
-    assert [normal_topic(topic, "g") for topic in ("t", first, second)] == ["t"] * 3
+    assert [normal_topic(topic, "g") for topic in ("t", "%RETRY%g_t", "%RETRY%g+t")] == ["t"] * 3
     assert normal_topic("%RETRY%g", "g") == "%RETRY%g"

@@ -12,6 +12,7 @@ from mqframe.core.consuming.bodies import ConsumeStats, QueueBody
 from mqframe.core.consuming.progress import Progress
 from mqframe.core.errors import Refusal
 from mqframe.core.measuring.sampled import SampleSnapshot
+from mqframe.core.messages.message import MessageQueue
 from mqframe.core.requests.serving import Call, Reply, serves
 from mqframe.core.wire.loose_json import dumps
 from mqframe.hooks.interfaces import BrokerPort
@@ -53,7 +54,7 @@ class InspectionProcessor(AdminProcessor):
     def __init__(self, port: BrokerPort) -> None:
         super().__init__(port)
         self._files = port.administration.store
-        self._progress = Progress(self._store.queues, self._offsets, self._identity.name)
+        self._progress = Progress(self._store.queues, self._offsets)
 
     # Queues
 
@@ -126,7 +127,11 @@ class InspectionProcessor(AdminProcessor):
                 topic = self._topics.find(name)
                 if topic is None or (ordered_only and not topic.order) or self._given_up(group, name):
                     continue
-                table = self._progress.of_topic(group, name, topic.write_queue_nums)
+                broker, of_queue = self._identity.name, self._progress.of_queue
+                table = {
+                    MessageQueue(name, broker, queue): of_queue(group, name, queue)
+                    for queue in range(topic.write_queue_nums)
+                }
                 rate = self._traffic.get_rate(group, name)
                 stats.append(dumps(ConsumeStats(consume_tps=rate, offset_table=table)))
                 behind += sum(each.broker_offset - each.consumer_offset for each in table.values())

@@ -8,13 +8,14 @@ from typing import Final
 
 from mqframe.core.errors import BodyError
 from mqframe.core.messages.message import ReceivedMessage
-from mqframe.core.messages.names import RETRY_PREFIX, pop_retry_topic
+from mqframe.core.messages.names import RETRY_PREFIX
 from mqframe.core.messages.properties import FIRST_POP_TIME, TAGS, UNIQUE_KEY, find_property
 from mqframe.core.messages.whole_numbers import whole_number
 from mqframe.core.storage.log_scan import LogRecord
 from mqframe.core.wire.loose_json import decode
 from mqframe.hooks.interfaces import CutBack, OffsetPlace, StoppedStore
 from mqframe_pop.rules.bodies import CheckPointBody
+from mqframe_pop.rules.retry_topics import pop_retry_topic
 
 _REVIVE_LOG: Final = "rmq_sys_REVIVE_LOG_"
 _SKEW_MS: Final = 86_400_000

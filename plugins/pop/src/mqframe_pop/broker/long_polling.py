@@ -17,13 +17,13 @@ import attrs
 from mqframe.core.cluster.topic_bodies import TopicConfig
 from mqframe.core.filtering.record_choice import RecordChoice
 from mqframe.core.filtering.subscription import WEIGHT_CHARS, matches_any
-from mqframe.core.messages.names import pop_retry_topic
 from mqframe.core.requests.peer import Peer
 from mqframe.core.requests.serving import Call, Reply
 from mqframe.hooks.failed_requests import failure_reply
 from mqframe.hooks.interfaces import EVERY_TOPIC, BrokerPort, BrokerService, OnArrival, Periodic
 from mqframe_pop.broker.admission import PopAdmission
 from mqframe_pop.requests import Notification, PopMessage
+from mqframe_pop.rules.retry_topics import pop_retry_topic
 from mqframe_pop.settings import PopSettings
 
 SWEEP_MS: Final = 20

@@ -14,7 +14,7 @@ from mqframe.core.cluster.topic_bodies import TopicConfig
 from mqframe.core.errors import MessageError, MqframeError
 from mqframe.core.filtering.record_choice import RecordChoice
 from mqframe.core.messages.message import ReceivedMessage
-from mqframe.core.messages.names import RETRY_PREFIX, pop_retry_topic
+from mqframe.core.messages.names import RETRY_PREFIX
 from mqframe.core.messages.properties import POP_CHECK_POINT, PROPERTIES_BYTES_MAX, encode_properties
 from mqframe.core.storage.found import Found, GetStatus
 from mqframe.core.storage.left_out import place_of
@@ -32,6 +32,7 @@ from mqframe_pop.rules.receipt_handle import (
     queue_text,
     retry_mark,
 )
+from mqframe_pop.rules.retry_topics import pop_retry_topic
 from mqframe_pop.settings import PopSettings
 
 READS_MAX: Final = 8

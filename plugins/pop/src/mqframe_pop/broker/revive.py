@@ -18,7 +18,7 @@ from mqframe.core.errors import Refusal
 from mqframe.core.measuring.family import Labels, key_in
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.message import ReceivedMessage
-from mqframe.core.messages.names import RETRY_PREFIX, normal_topic, pop_retry_topic
+from mqframe.core.messages.names import RETRY_PREFIX, normal_topic
 from mqframe.core.messages.sent_properties import OF_RETURNS, takes_returns
 from mqframe.core.requests.failures import may_pass
 from mqframe.core.storage.found import GetStatus
@@ -28,6 +28,7 @@ from mqframe.hooks.interfaces import BrokerPort
 from mqframe.log import get_logger
 from mqframe.trouble import Trouble
 from mqframe_pop.rules.check_point import CheckPoint, Key
+from mqframe_pop.rules.retry_topics import pop_retry_topic
 from mqframe_pop.settings import PopSettings
 
 log = get_logger("broker")

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from mqframe.core.errors import FixError
-from mqframe.core.messages.names import RETRY_PREFIX, pop_retry_topic
+from mqframe.core.messages.names import RETRY_PREFIX
+from mqframe_pop.rules.retry_topics import pop_retry_topic
 
 ORDER_REVIVE_QUEUE: Final = 999
 """Revive queue of ordered pops, which the queue's order block brings back."""
