@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Any, Unpack
 
 from mqframe.client.sending.blocking_transport import run_blocking
-from mqframe.client.sending.producer_parts import ProducerOptions
 from mqframe.core.messages.message import Message, MessageQueue
 from mqframe_transactions.client.checks import WAITING_MAX, WORKERS
 from mqframe_transactions.client.listener import TransactionListener, TransactionSendResult
+from mqframe_transactions.client.options import ProducerOptions
 from mqframe_transactions.client.producer import AsyncTransactionProducer
 from mqframe_transactions.client.producer_thread import TransactionThread
 from mqframe_transactions.client.sends import Transaction, Where

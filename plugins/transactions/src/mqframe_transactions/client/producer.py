@@ -7,9 +7,6 @@ from typing import Any, Unpack
 from mqframe.client.connection.instance import ClientInstance
 from mqframe.client.sending.pipeline import Randomness
 from mqframe.client.sending.producer import AsyncProducer
-from mqframe.client.sending.producer_parts import (
-    ProducerOptions as ProducerOptions,  # the blocking twin takes these
-)
 from mqframe.core.errors import FixError
 from mqframe.core.messages.message import Message, MessageQueue
 from mqframe.core.messages.names import DEFAULT_TOPIC, HALF_TOPIC
@@ -17,6 +14,9 @@ from mqframe.net.clock import LoopClock
 from mqframe_transactions.client.checks import WAITING_MAX, WORKERS, CheckAnswers
 from mqframe_transactions.client.listener import TransactionListener, TransactionSendResult, check_of
 from mqframe_transactions.client.local_states import LocalTransactionStates
+from mqframe_transactions.client.options import (
+    ProducerOptions as ProducerOptions,  # the blocking twin takes these
+)
 from mqframe_transactions.client.sends import AsyncTransaction, Execute, TransactionSends, Where
 
 NO_LISTENER = "send_in_transaction needs a listener; pass one to the producer, or use transaction(message)"
