@@ -7,11 +7,22 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from mqframe_testing import Cluster
+from mqframe_transactions.settings import TransactionSettings
 from real_time import until
 
 from interop.foreign import ForeignClient
 from interop.servers import Servers
-from mqframe import Admin, ClientSettings, ConsumeResult, Message, Producer, PushConsumer
+from mqframe import (
+    Admin,
+    ClientSettings,
+    ConsumeResult,
+    Message,
+    Producer,
+    PushConsumer,
+    TransactionListener,
+    TransactionOutcome,
+    TransactionProducer,
+)
 from mqframe.core.messages.message import ReceivedMessage
 
 pytestmark = pytest.mark.proves("namespaces")
@@ -104,6 +115,38 @@ def test_members_share_a_group_in_order(java: StartJava, quick: Cluster) -> None
     expected = [("shared", str(n)) for n in range(5)]
     assert [each[:2] for each in member.got] == expected
     assert list(map(tuple, got)) == expected
+
+
+class Commits(TransactionListener):
+    """Knows the transactions of all producers of its group, which are done."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, bytes]] = []
+
+    def check_local_transaction(self, message: ReceivedMessage) -> TransactionOutcome:
+        self.asked.append((message.topic, message.body))
+        return TransactionOutcome.COMMIT
+
+
+def test_producers_answer_for_each_other(java: StartJava) -> None:
+    with Cluster(sections=[TransactionSettings(timeout_ms=500, check_interval_ms=250)]) as cluster:
+        cluster.create_topic("shop%orders", 1)
+        java("Namespaces", "half", cluster.nameserver, "v1", "shop", "orders", "tills").finish()
+        listener = Commits()
+        member = Member(settings(cluster.nameserver), "orders", "billing", ordered=True)
+        with TransactionProducer("tills", listener, client=settings(cluster.nameserver)), member.consumer:
+            until(lambda: member.got)
+        assert listener.asked[0] == ("orders", b"half")
+        assert [each[:2] for each in member.got] == [("orders", "half")]
+
+
+def test_java_answers_requests(java: StartJava, quick: Cluster) -> None:
+    answers = java("Namespaces", "answer", quick.nameserver, "v1", "shop", "orders", "answers")
+    answers.take("started", 1)
+    with Producer("asks", client=settings(quick.nameserver)) as producer:
+        reply = producer.request(Message("orders", b"?"), timeout=60)
+    assert (reply.topic, reply.body) == ("DefaultCluster_REPLY_TOPIC", b"java says yes")
+    answers.finish()
 
 
 def test_a_namespace_in_the_header_renames_nothing(newest_java: StartJava, quick: Cluster) -> None:

@@ -6,7 +6,11 @@ import org.apache.rocketmq.client.consumer.listener.ConsumeOrderlyStatus;
 import org.apache.rocketmq.client.consumer.listener.MessageListenerConcurrently;
 import org.apache.rocketmq.client.consumer.listener.MessageListenerOrderly;
 import org.apache.rocketmq.client.producer.DefaultMQProducer;
+import org.apache.rocketmq.client.producer.LocalTransactionState;
 import org.apache.rocketmq.client.producer.SendResult;
+import org.apache.rocketmq.client.producer.TransactionListener;
+import org.apache.rocketmq.client.producer.TransactionMQProducer;
+import org.apache.rocketmq.client.utils.MessageUtil;
 import org.apache.rocketmq.common.consumer.ConsumeFromWhere;
 import org.apache.rocketmq.common.message.Message;
 import org.apache.rocketmq.common.message.MessageExt;
@@ -18,6 +22,8 @@ public class Namespaces {
             switch (args[0]) {
                 case "send" -> send(args[1], args[2], args[3], args[4], Integer.parseInt(args[5]));
                 case "consume" -> consume(args[1], args[2], args[3], args[4], args[5], args[6]);
+                case "half" -> half(args[1], args[2], args[3], args[4], args[5]);
+                case "answer" -> answer(args[1], args[2], args[3], args[4], args[5]);
                 default -> throw new IllegalArgumentException(args[0]);
             }
         } catch (Throwable problem) {
@@ -53,6 +59,55 @@ public class Namespaces {
             SendResult result = producer.send(message);
             Interop.say("sent", result.getSendStatus(), result.getMessageQueue().getTopic());
         }
+        producer.shutdown();
+    }
+
+    /** Leaves a transaction open: another producer of the group is to be asked. */
+    static void half(String nameserver, String how, String namespace, String topic, String group) throws Exception {
+        TransactionMQProducer producer = new TransactionMQProducer(group);
+        configure(producer, nameserver, how, namespace);
+        producer.setSendMsgTimeout(Interop.PATIENCE_MS);
+        producer.setTransactionListener(new TransactionListener() {
+            @Override
+            public LocalTransactionState executeLocalTransaction(Message message, Object arg) {
+                return LocalTransactionState.UNKNOW;
+            }
+
+            @Override
+            public LocalTransactionState checkLocalTransaction(MessageExt message) {
+                return LocalTransactionState.UNKNOW;
+            }
+        });
+        producer.start();
+        Message message = new Message(topic, "half".getBytes(StandardCharsets.UTF_8));
+        Interop.say("sent", producer.sendMessageInTransaction(message, null).getSendStatus());
+        producer.shutdown();
+    }
+
+    /** Answers requests until standard input closes. */
+    static void answer(String nameserver, String how, String namespace, String topic, String group) throws Exception {
+        DefaultMQProducer producer = new DefaultMQProducer("java_answers");
+        configure(producer, nameserver, how, namespace);
+        producer.start();
+        DefaultMQPushConsumer consumer = new DefaultMQPushConsumer(group);
+        configure(consumer, nameserver, how, namespace);
+        consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
+        consumer.subscribe(topic, "*");
+        consumer.registerMessageListener((MessageListenerConcurrently) (messages, context) -> {
+            for (MessageExt m : messages) {
+                try {
+                    Message reply = MessageUtil.createReplyMessage(m, "java says yes".getBytes(StandardCharsets.UTF_8));
+                    Interop.say("answered", producer.send(reply, Interop.PATIENCE_MS).getSendStatus());
+                } catch (Exception problem) {
+                    Interop.say("failed", problem);
+                }
+            }
+            return ConsumeConcurrentlyStatus.CONSUME_SUCCESS;
+        });
+        consumer.start();
+        Interop.say("started");
+        while (System.in.read() >= 0) { }
+        consumer.shutdown();
         producer.shutdown();
     }
 
