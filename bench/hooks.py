@@ -28,6 +28,7 @@ from mqframe.client.sending.in_flight_limit import AsyncInFlightLimit, BlockingI
 from mqframe.client.sending.producer_parts import ProducerParts, ProducerStrategies
 from mqframe.client.sending.result_futures import Item, LoopResults
 from mqframe.client.sending.submit import Submitter
+from mqframe.client.settings import ClientSettings
 from mqframe.core.cluster.route import TopicRoute
 from mqframe.core.cluster.route_bodies import BrokerData, QueueData, TopicRouteData
 from mqframe.core.sending.encoding import element_size
@@ -88,7 +89,7 @@ def parts_with(hooks: list[SendHook]) -> ProducerParts:
 def sends(hooks: list[SendHook], count: int) -> tuple[float, float]:
     """µs of a message that is awaited, and of one in a batch."""
     parts, clock = parts_with(hooks), SystemClock()
-    pipeline = parts.pipeline(AtOnce(), clock, random.Random(1), "127.0.0.1", vip=False)
+    pipeline = parts.pipeline(AtOnce(), clock, random.Random(1), "127.0.0.1", ClientSettings())
     api = SendApi(parts, pipeline, BlockingInFlightLimit(parts.in_flight_count()))
     message = Message("orders", BODY, tag="T")
     began = time.process_time()
@@ -105,7 +106,7 @@ def sends(hooks: list[SendHook], count: int) -> tuple[float, float]:
 async def submits(hooks: list[SendHook], count: int) -> float:
     """µs of a message that is submitted, as `AsyncProducer.submit` does it."""
     parts, clock = parts_with(hooks), SystemClock()
-    pipeline = parts.pipeline(AtOnce(), clock, random.Random(1), "127.0.0.1", vip=False)
+    pipeline = parts.pipeline(AtOnce(), clock, random.Random(1), "127.0.0.1", ClientSettings())
     results = LoopResults(tuple(hooks)) if hooks else LoopResults()
     in_flight = AsyncInFlightLimit(parts.waiting_count(), clock)
     submitter = Submitter(pipeline, parts.settings, clock, in_flight, results)

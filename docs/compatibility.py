@@ -28,6 +28,7 @@ FEATURES: Final = {
     "recall": "[take a delayed message back](../howto/delay.md)",
     "transactions": "[transactions](../howto/transactions.md), with the broker asking",
     "retry": "[retry](../howto/retry.md) and [dead letters](../howto/dead_letters.md)",
+    "namespaces": "[namespaces and units](../howto/namespaces.md)",
     "pulling": "pull by offset, [lite pull](../howto/lite_pull.md)",
     "pop": "[pop](../howto/pop.md), [simple consumers](../howto/simple_consumer.md)",
     "request-reply": "[requests and replies](../howto/request_reply.md)",

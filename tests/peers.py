@@ -13,12 +13,24 @@ from mqframe_testing.manual_clock import ManualClock
 from mqframe.core.requests import nameserver as ns
 from mqframe.core.requests.serving import Call, Handler, Reply
 from mqframe.core.wire.frame import Frame, FrameDecoder, encode_frame
+from mqframe.hooks.interfaces import RpcHook
 from mqframe.net.peer_group import PeerEvents
 from mqframe.net.server import Server
 
 ROUTE = ns.GetRouteinfoByTopic
 CLUSTER = ns.GetBrokerClusterInfo
 LIST = ns.GetKvlistByNamespace
+
+
+class Doubling(RpcHook):
+    """Exchanges each body for one that is twice as long."""
+
+    def before(self, address: str, request: Frame) -> None:
+        request.body = bytes(request.body) * 2
+
+    def after(self, address: str, request: Frame, answer: Frame | None) -> None:
+        if answer is not None:
+            answer.body = bytes(answer.body) * 2
 
 
 def run(scenario: Callable[[], Coroutine[Any, Any, Any]]) -> Any:

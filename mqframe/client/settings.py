@@ -30,6 +30,10 @@ class ClientSettings:
         check=encodable,
     )
     unit_name: str = setting("", doc="appended to the client id", check=encodable)
+    unit_mode: bool = setting(False, doc="heartbeats and sends say that the client belongs to a unit")
+    namespace: str = setting(
+        "", doc="goes before the names of topics and groups at brokers: namespace%topic; empty: nothing does"
+    )
     route_poll_seconds: float = setting(
         30.0, doc="how often routes are asked for again, s", check=at_least(0.01)
     )

@@ -26,8 +26,3 @@ def told(problem: OSError) -> str:
     advice = _ADVICE.get(problem.errno or 0)
     where = f" ({problem.filename})" if isinstance(problem.filename, str) else ""
     return f"{said}{where}" if advice is None else f"{said}{where}; {advice}"
-
-
-def in_words(problem: Exception) -> str:
-    """As `told` for an `OSError`, and what any other error says of itself."""
-    return told(problem) if isinstance(problem, OSError) else str(problem)

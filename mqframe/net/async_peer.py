@@ -114,7 +114,7 @@ class AsyncPeer(asyncio.Protocol):
         if deadline < group.armed_at:
             group.arm(deadline)
         # A lone call leaves at once; calls beside others leave together, with one write a turn.
-        buffer.put(head, body, at_once=alone)
+        buffer.put(head, frame.body, at_once=alone)
         return future
 
     def expire(self, opaque: int, now: float) -> None:
@@ -136,15 +136,15 @@ class AsyncPeer(asyncio.Protocol):
         """Send `request` without wanting an answer. Raises `ConnectionLost` and `TooMuchInFlight`."""
         self._check_reads()
         frame = self._connection.oneway(request)
-        self._buffer.put(self._connection.encode(frame, body), body)
+        self._buffer.put(self._connection.encode(frame, body), frame.body)
         self._connection.finished(frame, None)
 
     def answer(self, call: Call, reply: Reply) -> None:
         """Send the answer to `call`; called by `Call.reply`."""
         requests = self._requests
-        head = self._connection.answer(call, reply)
         if call.held_bytes >= 0 or requests.hooks:
             requests.answered(call, reply)
+        head = self._connection.answer(call, reply)
         if head:
             self._buffer.put(head, reply.body)
         if self._group.latencies is not None:

@@ -115,7 +115,7 @@ class BlockingPeer:
         with self._lock:
             frame = connection.call(request, len(body), timeout, slot)
         try:
-            self._send(connection.encode(frame, body), body, deadline)
+            self._send(connection.encode(frame, body), frame.body, deadline)
             self._wait(slot, deadline)
             answer = slot.answer
             if answer is None:
@@ -140,7 +140,8 @@ class BlockingPeer:
                 for request in requests:
                     slot = _Slot()
                     calls.append((connection.call(request, 0, timeout, slot), slot))
-            self._send(b"".join(connection.encode(frame, b"") for frame, _ in calls), b"", deadline)
+            sent = [connection.encode(frame, b"") + frame.body for frame, _ in calls]
+            self._send(b"".join(sent), b"", deadline)
             answers = []
             for frame, slot in calls:
                 self._wait(slot, deadline)
@@ -156,7 +157,7 @@ class BlockingPeer:
     def oneway(self, request: Request, body: Body, timeout: float) -> None:
         """Send `request` without wanting an answer. Raises `ConnectionLost` and `TooMuchInFlight`."""
         frame = self._connection.oneway(request)
-        self._send(self._connection.encode(frame, body), body, self._clock.monotonic() + timeout)
+        self._send(self._connection.encode(frame, body), frame.body, self._clock.monotonic() + timeout)
         self._connection.finished(frame, None)
 
     # Requests of the other side
@@ -176,8 +177,8 @@ class BlockingPeer:
 
     def answer(self, call: Call, reply: Reply) -> None:
         """Send the answer to a request of the other side; called by `Call.reply`."""
-        head = self._connection.answer(call, reply)
         self._requests.answered(call, reply)
+        head = self._connection.answer(call, reply)
         if head:
             try:
                 self._send(head, reply.joined_body(), self._clock.monotonic() + self._stalled_seconds)

@@ -96,15 +96,15 @@ class Connection(Generic[W]):
         return Frame(request.CODE, opaque, FLAG_ONEWAY, None, encode_fields(request))
 
     def encode(self, request: Frame, body: Body) -> bytes:
-        """What is sent before `body`, once the hooks have seen the request.
+        """What is sent before the body, once the hooks have seen the request: `request.body` from now on.
 
         Raises `HeaderError` for a field that cannot be encoded; then nothing may be sent.
         """
+        request.body = body
         if self.hooks:
-            request.body = body
             before_rpc(self.hooks, self.address, request, serving=False)
         try:
-            return encode_head(request, len(body))
+            return encode_head(request)
         except UnicodeEncodeError as problem:
             raise HeaderError(f"{request_name(request.code)}: {_not_text(request, problem)}") from None
 

@@ -72,13 +72,15 @@ class RequestServing:
         self._endpoint.held_bytes += call.held_bytes
 
     def answered(self, call: Call, reply: Reply) -> None:
-        """Count and show what is answered; to be called where `call` was held or there are `hooks`."""
+        """Count and show what is answered, before it is; where `call` was held or there are `hooks`."""
         self.let_go(call)
         if self.hooks:
             request = call.frame
             oneway = request.flag & FLAG_ONEWAY
             answer = None if oneway else answer_frame(request, reply)
             after_rpc(self.hooks, call.peer.address, request, answer)
+            if answer is not None:
+                reply.body = answer.body
 
     def let_go(self, call: Call) -> None:
         """Count a request as held no more, if it was."""

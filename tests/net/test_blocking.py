@@ -6,7 +6,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from peers import LIST, ROUTE, ServerThread
+from peers import LIST, ROUTE, Doubling, ServerThread
 
 from mqframe.core.errors import ClosedError, ConnectError, ConnectionLost, HeaderError, TooMuchInFlight
 from mqframe.core.requests.serving import Reply
@@ -131,6 +131,20 @@ def test_hooks_may_add_fields_and_see_answers(server: ServerThread) -> None:
     client.oneway(server.address, LIST("x"))
     server.wait_held()
     assert Sign.answers == [0, None]
+    client.close()
+
+
+def test_hooks_may_exchange_bodies(server: ServerThread) -> None:
+    class Saying(Doubling):
+        def before(self, address: str, request: Frame) -> None:
+            request.body = b"said"
+
+    client = BlockingClient(SystemClock(), rpc_hooks=[Saying()])
+    assert client.invoke(server.address, ROUTE("t"), b"body").body == b"said" * 2
+    assert [each.body for each in client.invoke_all(server.address, [ROUTE("t")] * 2)] == [b"said" * 2] * 2
+    client.oneway(server.address, LIST("x"))
+    server.wait_held()
+    assert bytes(server.held[0].frame.body) == b"said"
     client.close()
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from mqframe_testing.manual_clock import ManualClock
-from peers import CLUSTER, LIST, ROUTE, Raw, too_long
+from peers import CLUSTER, LIST, ROUTE, Doubling, Raw, too_long
 
 from mqframe.core.codes import FLAG_RESPONSE
 from mqframe.core.errors import (
@@ -384,6 +384,14 @@ async def test_hooks_may_add_fields_and_see_answers() -> None:
         await pair.client.oneway(pair.address, LIST("x"))
         await pair.client.invoke(pair.address, CLUSTER())
         assert sign.answers == [0, None, 3]
+
+
+async def test_hooks_may_exchange_bodies() -> None:
+    async with Pair(rpc_hooks=[Doubling()]) as pair:
+        assert (await pair.client.invoke(pair.address, ROUTE("t"), b"ab")).body == b"abab" * 2
+        await pair.client.oneway(pair.address, LIST("x"), b"cd")
+        await pair.until_held(1)
+        assert bytes(pair.held[0].frame.body) == b"cdcd"
 
 
 async def test_what_cannot_be_encoded_is_refused_and_leaves_nothing_behind() -> None:

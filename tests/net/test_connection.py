@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-from peers import LIST, ROUTE, too_long
+from peers import LIST, ROUTE, Doubling, too_long
 
 from mqframe.core.codes import FLAG_ONEWAY, FLAG_RESPONSE
 from mqframe.core.errors import CallTimeout, ConnectionLost, FrameError, Refusal, TooMuchInFlight
@@ -267,6 +267,19 @@ def test_hooks_see_calls_of_this_side_and_may_add_fields() -> None:
         ("before", ROUTE.CODE, b""),
         ("after", ROUTE.CODE, None),
     ]
+
+
+def test_hooks_may_exchange_bodies_and_those_after_them_see_what_is_sent() -> None:
+    hook = Recording()
+    it, other = connection(hooks=[hook, Doubling()]), connection()
+    frame = it.call(ROUTE("t"), 1, 1.0, "a")
+    head = it.encode(frame, b"x")
+    [sent] = frames(other, head + bytes(frame.body))
+    assert bytes(sent.body) == b"xx"
+    answer = Frame(0, frame.opaque, FLAG_RESPONSE, body=b"y")
+    it.finished(frame, answer)
+    assert answer.body == b"yy"
+    assert hook.seen == [("before", ROUTE.CODE, b"x"), ("after", ROUTE.CODE, (0, b"yy"))]
 
 
 def test_a_connection_is_idle_when_nothing_passed_and_nobody_waits() -> None:

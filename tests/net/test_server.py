@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from mqframe_testing.manual_clock import ManualClock
-from peers import ROUTE, Raw, echo, run, serving
+from peers import ROUTE, Doubling, Raw, echo, run, serving
 
 from mqframe.core.codes import FLAG_ONEWAY
 from mqframe.core.errors import BodyError, HeaderError, MessageError, Refusal
@@ -131,6 +131,20 @@ async def test_hooks_see_requests_and_answers_and_may_refuse() -> None:
             ("before", 99, None),
             ("after", 99, 3),
         ]
+
+
+async def test_hooks_may_exchange_bodies_of_requests_and_of_answers() -> None:
+    async with serving({1: echo, 2: later}, rpc_hooks=[Doubling()]) as (_, raw, _port):
+        raw.send(Frame(1, 1, body=b"a"), Frame(2, 2, body=b"b"))
+        assert {(frame.opaque, frame.body) for frame in [await raw.frame(), await raw.frame()]} == {
+            (1, b"aaaa"),
+            (2, b"bbbb"),
+        }
+
+
+async def later(call: Call) -> Reply:
+    await asyncio.sleep(0)
+    return Reply(body=[bytes(call.frame.body)])
 
 
 async def test_it_listens_on_several_addresses_and_ipv6() -> None:

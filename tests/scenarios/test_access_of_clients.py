@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 from mqframe_testing import Cluster
 from scenarios.access_scenes import SETTINGS, keys
-from scenarios.access_uses import ALL, READING, Use, send
+from scenarios.access_uses import ALL, READING, Use, look, send
 
-from mqframe import AccessError, Admin
+from mqframe import AccessError, Admin, ClientSettings
 
 
 @pytest.fixture(scope="module")
@@ -19,12 +19,14 @@ def nameserver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     cluster.cluster.enforce(SETTINGS)
     with cluster:
         with Admin(nameserver=cluster.nameserver, rpc_hooks=keys("admin")) as admin:
-            for topic in ("orders", "secrets"):
+            for topic in ("orders", "secrets", "farm%orders"):
                 admin.topics.create(topic, queues=1)
-            for group in ("shop", "others"):
+            for group in ("shop", "others", "farm%shop"):
                 admin.groups.create(group)
             admin.users.create("shop", "secret")
+            admin.users.create("tenant", "secret")
             admin.policies.set("shop", ["Topic:orders", "Group:shop"], actions=["Pub", "Sub", "Get"])
+            admin.policies.set("tenant", ["Topic:farm%*", "Group:farm%*"], actions=["Pub", "Sub", "Get"])
         yield cluster.nameserver
 
 
@@ -52,3 +54,13 @@ def test_a_foreign_group(nameserver: str, use: Use) -> None:
 def test_what_is_allowed(nameserver: str, use: Use) -> None:
     send("orders", "shop", {"nameserver": nameserver, "rpc_hooks": keys("shop")})
     use("orders", "shop", {"nameserver": nameserver, "rpc_hooks": keys("shop")})
+
+
+@pytest.mark.parametrize("use", [use for use in ALL if use is not look])
+def test_a_tenant_is_allowed_its_namespace(nameserver: str, use: Use) -> None:
+    client = ClientSettings(nameserver=nameserver, namespace="farm")
+    farm = {"client": client, "rpc_hooks": keys("tenant")}
+    send("orders", "shop", farm)
+    use("orders", "shop", farm)
+    with pytest.raises(AccessError, match=r"User:tenant has no permission to access Topic:orders from 127"):
+        use("orders", "shop", {"nameserver": nameserver, "rpc_hooks": keys("tenant")})

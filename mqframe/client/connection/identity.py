@@ -13,6 +13,8 @@ import attrs
 from mqframe.client.settings import ClientSettings
 from mqframe.core.cluster.name_servers import parse_addresses
 from mqframe.core.errors import ClosedError
+from mqframe.hooks.client_parts import load_part
+from mqframe.hooks.interfaces import RpcHook
 
 
 def nameserver_text(settings: ClientSettings) -> str:
@@ -28,6 +30,7 @@ def with_nameserver(client: ClientSettings | None, nameserver: str) -> ClientSet
     return attrs.evolve(settings, nameserver=nameserver)  # type: ignore[misc]
 
 
+_NAMESPACES: Final = "namespaces"
 BROADCASTING_INSTANCE: Final = "DEFAULT"
 """Instance name of broadcasting members that are given none, as in Apache RocketMQ. Two of one group on one
 machine need names of their own."""
@@ -40,6 +43,19 @@ def consumer_client(client: ClientSettings | None, nameserver: str, *, broadcast
         return settings
     # Local offsets lie under the client id, which must be the same after a restart.
     return attrs.evolve(settings, instance_name=BROADCASTING_INSTANCE)  # type: ignore[misc]
+
+
+def wire_hooks(settings: ClientSettings, rpc_hooks: tuple[RpcHook, ...]) -> tuple[RpcHook, ...]:
+    """`rpc_hooks`, and before them what puts the names of a client with a namespace into it on the wire.
+
+    Raises `SettingError` for a bad namespace, `FixError` where what knows of them is not installed.
+    """
+    return (load_part(_NAMESPACES)(settings.namespace), *rpc_hooks) if settings.namespace else rpc_hooks
+
+
+def wire_name(settings: ClientSettings, name: str) -> str:
+    """What brokers, and files of the client, call its topic or group `name`."""
+    return str(load_part(_NAMESPACES)(settings.namespace).wrapped(name)) if settings.namespace else name
 
 
 def local_ip(settings: ClientSettings) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
-from mqframe.client.connection.identity import client_id, local_ip, nameserver_text
+from mqframe.client.connection.identity import client_id, local_ip, nameserver_text, wire_hooks
 from mqframe.client.connection.outages import Outages
 from mqframe.client.connection.patience import Patience
 from mqframe.client.connection.route_cache import RouteCache
@@ -137,7 +137,8 @@ class ClientInstance:
         `clock`: for tests.
         """
         clock = clock or SystemClock()
-        return cls(settings, clock, Client(clock, net or NetSettings(), rpc_hooks=rpc_hooks))
+        hooks = wire_hooks(settings, rpc_hooks)
+        return cls(settings, clock, Client(clock, net or NetSettings(), rpc_hooks=hooks))
 
     async def start(self) -> None:
         """Begin to poll routes and to send heartbeats, once. Raises `ClosedError` after `stop`."""
@@ -237,10 +238,13 @@ class ClientInstance:
             await asyncio.wait(beats)  # which go on when nobody waits: whoever leaves has to know their ends
 
     def _heartbeat(self) -> bytes:
+        consumers = [each.heartbeat_data() for each in self._consumers.values()]
+        for each in consumers:
+            each.unit_mode = self.settings.unit_mode
         return loose_json.dumps(
             HeartbeatData(
                 self.client_id,
-                [each.heartbeat_data() for each in self._consumers.values()],
+                consumers,
                 producer_data_set=[ProducerData(group) for group in sorted(self._producers)],
             )
         )

@@ -62,9 +62,15 @@ class Encoder:
     """Makes batches and their request headers for one producer group."""
 
     def __init__(
-        self, group: str, ids: UniqueIds, settings: ProducerSettings, compression: Compression
+        self,
+        group: str,
+        ids: UniqueIds,
+        settings: ProducerSettings,
+        compression: Compression,
+        unit_mode: bool = False,
     ) -> None:
         self.group = group
+        self._unit_mode = unit_mode
         self._ids = ids
         self._default_topic = settings.default_topic
         self._default_topic_queues = settings.default_topic_queues
@@ -138,7 +144,7 @@ class Encoder:
             0 if batch.packed else batch.messages[0].flag,
             batch.properties,
             0,
-            False,
+            self._unit_mode,
             None,
             batch.packed,
             queue.broker_name,

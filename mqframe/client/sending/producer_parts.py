@@ -87,8 +87,7 @@ class ProducerParts:
         clock: Clock,
         randomness: Randomness,
         ip: str,
-        *,
-        vip: bool,
+        client: ClientSettings,
         client_id: str = "",
     ) -> SendPipeline:
         """The send template over `transport`. `ip`: goes into unique ids; `client_id`: hooks are told it."""
@@ -99,10 +98,10 @@ class ProducerParts:
             forbidden=self.forbidden_hooks,
             faults=FaultLatency(clock) if settings.latency_faults else None,
             try_timeout_seconds=settings.try_timeout_seconds,
-            vip=vip,
+            vip=client.vip_channel,
             client_id=client_id,
         )
-        encoder = Encoder(self.group, ids, settings, self.compression)
+        encoder = Encoder(self.group, ids, settings, self.compression, unit_mode=client.unit_mode)
         return SendPipeline(transport, clock, randomness, encoder, options)
 
     def loop_pipeline(
@@ -112,14 +111,7 @@ class ProducerParts:
         transport = AsyncTransport(
             instance, clock, self.settings.default_topic, self.settings.default_topic_queues
         )
-        return self.pipeline(
-            transport,
-            clock,
-            randomness,
-            instance.ip,
-            vip=instance.settings.vip_channel,
-            client_id=instance.client_id,
-        )
+        return self.pipeline(transport, clock, randomness, instance.ip, instance.settings, instance.client_id)
 
     def in_flight_count(self) -> InFlightCount:
         """The limit of awaited sends; nothing is counted in yet."""

@@ -10,6 +10,7 @@ from concurrent.futures import Future
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from mqframe.client.connection.identity import wire_hooks
 from mqframe.client.connection.loop_thread import LoopThread
 from mqframe.client.connection.sync_api import SyncClient
 from mqframe.client.sending.api import SendApi
@@ -111,7 +112,8 @@ class ProducerThread(SyncClient[AsyncProducer]):
         self._submitter = Submitter(on_loop, self._settings, clock, self._waiting, self._results)
         if self._submitter.gatherer is not None:
             self._inbox, self._usual = self._submitter.gatherer.handing_over()
-        self._remoting = BlockingClient(clock, self._client._lease.net, rpc_hooks=parts.rpc_hooks)
+        hooks = wire_hooks(instance.settings, parts.rpc_hooks)
+        self._remoting = BlockingClient(clock, self._client._lease.net, rpc_hooks=hooks)
 
         def find_route(topic: str, seconds: float) -> TopicRoute:
             try:
@@ -123,9 +125,8 @@ class ProducerThread(SyncClient[AsyncProducer]):
             return self._thread().call(on_loop.transport.broker_version(address, seconds), seconds + 1)
 
         transport = BlockingTransport(self._remoting, instance.routes, find_route, broker_version)
-        vip, client_id = instance.settings.vip_channel, instance.client_id
         pipeline = parts.pipeline(
-            transport, clock, random.SystemRandom(), instance.ip, vip=vip, client_id=client_id
+            transport, clock, random.SystemRandom(), instance.ip, instance.settings, instance.client_id
         )
         return SendApi(parts, pipeline, BlockingInFlightLimit(parts.in_flight_count()))
 

@@ -9,7 +9,7 @@ from mqframe.core.errors import MessageError
 from mqframe.core.messages.compression import UNPACKED_BYTES_MAX
 from mqframe.core.messages.message import Message
 from mqframe.core.messages.names import DLQ_PREFIX, RETRY_PREFIX, check_topic, is_closed_topic
-from mqframe.core.messages.properties import KEYS, PROPERTIES_BYTES_MAX, RESERVED, find_property
+from mqframe.core.messages.properties import BUYER_ID, KEYS, PROPERTIES_BYTES_MAX, RESERVED, find_property
 
 INT_MAX = 2**31 - 1
 
@@ -92,7 +92,7 @@ def check_property(name: str, value: str) -> None:
     _check_text(f"value of property {name}", value)
     if not name or not value:
         raise MessageError(f"property {name!r} = {value!r}: neither name nor value may be empty")
-    if name in RESERVED:
+    if name in RESERVED and name != BUYER_ID:
         raise MessageError(f"property {name} belongs to the system; choose another name")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from enum import Enum
 from pathlib import Path
 from typing import Protocol
@@ -35,14 +35,16 @@ class OffsetWire(Protocol):
 class OffsetStoreContext:
     """What an offset store is handed when it is made.
 
-    `group`, `client_id`: whose offsets they are; `wire`: the broker's own offsets; `directory`: where local
-    files may lie.
+    `group`, `client_id`: whose offsets they are, as brokers call them; `wire`: the broker's own offsets;
+    `directory`: where local files may lie; `wire_topic`: what brokers call a topic of the client, for files
+    that others read.
     """
 
     group: str
     client_id: str
     wire: OffsetWire
     directory: Path
+    wire_topic: Callable[[str], str] = str
 
 
 class OffsetStore(ABC):

@@ -125,6 +125,13 @@ def test_all_clients_of_commands_know_the_port_of_operators(monkeypatch: pytest.
         extension.access()
 
 
+def test_commands_say_names_as_brokers_have_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MQFRAME_CLIENT_NAMESPACE", "shop")
+    monkeypatch.setenv("MQFRAME_CLIENT_UNIT_NAME", "east")
+    client = access()["client"]
+    assert (client.namespace, client.unit_name) == ("", "east")
+
+
 def test_a_command_of_a_plugin_uses_the_port_of_operators(monkeypatch: pytest.MonkeyPatch) -> None:
     with Cluster(broker={"operator_port": 0}) as cluster:
         with Admin(nameserver=cluster.nameserver) as admin, pytest.raises(AnswerError, match="operator_port"):

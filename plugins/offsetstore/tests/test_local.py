@@ -44,6 +44,17 @@ def test_lies_where_the_java_client_looks(store: LocalOffsetStore, tmp_path: Pat
     assert store.path == tmp_path / "10.0.0.1@42" / "billing" / "offsets.json"
 
 
+async def test_a_namespace_is_in_the_file_as_the_java_client_has_it(tmp_path: Path) -> None:
+    context = OffsetStoreContext("shop%billing", "c", MemoryWire(), tmp_path, "shop%{}".format)
+    store = LocalOffsetStore(context)
+    await persist(store, 7)
+    table = loose_json.loads((tmp_path / "c/shop%billing/offsets.json").read_bytes())["offsetTable"]
+    assert table == {MessageQueue("shop%orders", "broker-a", 0): 7}
+    again = LocalOffsetStore(context)
+    await again.load()
+    assert await again.read(QUEUE, ReadFrom.MEMORY_THEN_STORE) == 7
+
+
 @pytest.mark.parametrize(("group", "client"), [("..", "c"), ("g", "../../c"), ("g", "/etc"), ("", "c")])
 def test_no_name_leads_out_of_the_folder(tmp_path: Path, group: str, client: str) -> None:
     with pytest.raises(MessageError, match="cannot name a folder"):

@@ -40,6 +40,15 @@ async def test_a_heartbeat_makes_member_group_and_retry_topic():
         assert (retry["readQueueNums"], retry["perm"]) == (1, 6)
 
 
+async def test_the_retry_topic_that_a_unit_has_made_says_so_and_keeps_it():
+    async with ClusterScene(topics={"t": 2}) as world:
+        for unit_mode, flag in ((True, 2), (False, 2)):
+            consumer = ConsumerData("g", subscription_data_set=[SUBSCRIPTION], unit_mode=unit_mode)
+            await world.client.ok(HeartBeat(), dumps(HeartbeatData("c1", [consumer])))
+            retry = loads((await world.client.ok(GetTopicConfig(topic="%RETRY%g"))).body)
+            assert retry["topicSysFlag"] == flag
+
+
 async def test_all_members_hear_of_a_change_and_only_then():
     async with ClusterScene(topics={"t": 2}) as world:
         second = world.connect()

@@ -4,16 +4,21 @@ import os
 
 import pytest
 
+from mqframe.client.connection import identity
 from mqframe.client.connection.identity import (
     SameProcess,
     client_id,
     local_ip,
     nameserver_text,
     packed_ip,
+    wire_hooks,
+    wire_name,
     with_nameserver,
 )
 from mqframe.client.settings import ClientSettings
-from mqframe.core.errors import ClosedError, SettingError
+from mqframe.core.errors import ClosedError, FixError, SettingError
+from mqframe.hooks import client_parts
+from mqframe.hooks.interfaces import RpcHook
 
 
 def test_the_client_id_is_like_that_of_java():
@@ -49,6 +54,31 @@ def test_where_the_name_server_comes_from(monkeypatch):
     assert nameserver_text(with_nameserver(own, "")) == "own:1"
     given = with_nameserver(own, "given:1")
     assert (nameserver_text(given), given.unit_name) == ("given:1", "u")
+
+
+class Namespace(RpcHook):
+    """Stands for the part of clients that has their names in a namespace."""
+
+    def __init__(self, namespace):
+        self.namespace = namespace
+
+    def wrapped(self, name):
+        return f"{self.namespace}%{name}"
+
+
+def test_a_namespace_comes_before_all_rpc_hooks(monkeypatch):
+    monkeypatch.setattr(identity, "load_part", {"namespaces": Namespace}.__getitem__)
+    own, plain, shop = RpcHook(), ClientSettings(), ClientSettings(namespace="shop")
+    assert wire_hooks(plain, (own,)) == (own,)
+    first, second = wire_hooks(shop, (own,))
+    assert (first.namespace, second) == ("shop", own)
+    assert [wire_name(each, "orders") for each in (plain, shop)] == ["orders", "shop%orders"]
+
+
+def test_a_namespace_that_nothing_here_knows_of_names_what_to_install(monkeypatch):
+    monkeypatch.setattr(client_parts, "offered_parts", dict)
+    with pytest.raises(FixError, match=r"namespaces need mqframe-plugin-namespaces.*pip install"):
+        wire_hooks(ClientSettings(namespace="shop"), ())
 
 
 def test_a_bad_name_server_is_named():

@@ -29,6 +29,15 @@ async def test_heartbeats_at_once_and_every_thirty_seconds():
         assert [c.group_name for c in broker.heartbeats[2].consumer_data_set] == ["cg"]
 
 
+@pytest.mark.parametrize("unit_mode", [False, True])
+async def test_heartbeats_say_whether_consumers_belong_to_a_unit(unit_mode):
+    async with running_instance(unit_mode=unit_mode) as (instance, broker, _clock):
+        instance.register_consumer("cg", consumer())
+        await instance.route("t")
+        await settle()
+        assert [each.unit_mode for each in broker.heartbeats[-1].consumer_data_set] == [unit_mode]
+
+
 async def test_a_second_start_begins_nothing_twice():
     async with running_instance() as (instance, broker, clock):
         await instance.start()

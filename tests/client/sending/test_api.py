@@ -19,7 +19,7 @@ from mqframe import AsyncProducer, Message, MessageQueue, Producer
 from mqframe.client.sending.api import SendApi
 from mqframe.client.sending.blocking_transport import run_blocking
 from mqframe.client.sending.producer_parts import ProducerParts, ProducerStrategies
-from mqframe.client.settings import ProducerSettings
+from mqframe.client.settings import ClientSettings, ProducerSettings
 from mqframe.core.cluster.route import TopicRoute
 from mqframe.core.cluster.route_bodies import QueueData
 from mqframe.core.delay.recall_handle import recall_handle
@@ -181,7 +181,7 @@ class Sends:
         self.clock = ManualClock()
         self.transport = ScriptedTransport(self.clock, *script, seconds=seconds)
         parts = ProducerParts("shop", ProducerSettings(**settings), ProducerStrategies(send_hooks=hooks))
-        pipeline = parts.pipeline(self.transport, self.clock, random.Random(4), "10.1.2.3", vip=False)
+        pipeline = parts.pipeline(self.transport, self.clock, random.Random(4), "10.1.2.3", ClientSettings())
         self.limit = Limit(self.clock)
         self.api = SendApi(parts, pipeline, self.limit)
 

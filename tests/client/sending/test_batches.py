@@ -66,6 +66,14 @@ def test_a_batch_and_its_header(encoder):
     assert batch.message_id == ",".join(batch.ids)
 
 
+@pytest.mark.parametrize("unit_mode", [False, True])
+def test_headers_say_whether_the_client_belongs_to_a_unit(unit_mode):
+    ids = UniqueIds(ManualClock(), b"\x7f\0\0\1", 7, 9, lambda now: 0)
+    encoder = Encoder("g", ids, ProducerSettings(), Compression.ZLIB, unit_mode)
+    header = encoder.header(encoder.one(Message("t", b"a")), MessageQueue("t", "b", 2), 99)
+    assert header.unit_mode is unit_mode
+
+
 def test_a_batch_above_the_limit_is_refused(encoder):
     with pytest.raises(MessageError, match="1000 may be"):
         encoder.batch([Message("t", b"x" * 90)] * 10)

@@ -9,7 +9,7 @@ from client.sending.scripted_transport import ScriptedTransport
 from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.client.sending.producer_parts import ProducerParts, ProducerStrategies
-from mqframe.client.settings import ProducerSettings
+from mqframe.client.settings import ClientSettings, ProducerSettings
 from mqframe.core.errors import FixError, MessageError, PluginError
 from mqframe.core.messages.json_codec import JsonCodec
 from mqframe.core.messages.message import Message, MessageQueue
@@ -153,7 +153,7 @@ def test_a_pipeline_has_the_group_hooks_and_packing_of_its_producer():
         ProducerSettings(compress_over_bytes=10),
         ProducerStrategies(forbidden_hooks=[hook]),
     )
-    pipeline = parts.pipeline(ScriptedTransport(clock), clock, random.Random(1), "10.1.2.3", vip=False)
+    pipeline = parts.pipeline(ScriptedTransport(clock), clock, random.Random(1), "10.1.2.3", ClientSettings())
     assert (pipeline.group, pipeline.forbidden, pipeline.hooked) == ("shop", (hook,), True)
     batch = pipeline.encoder.one(Message("t", b"y" * 100))
     assert len(batch.body) < 100

@@ -70,6 +70,10 @@ def test_bad_batches(messages, says):
         check_batch(messages, MAX)
 
 
+def test_the_buyer_of_a_unit_is_a_property_that_applications_set():
+    check_message(Message("t", b"x", properties={"BUYER_ID": "17"}), MAX)
+
+
 def test_a_body_may_be_longer_than_the_limit_where_it_will_be_packed():
     assert plain_bytes_max(1000, 1001) == 1000
     assert plain_bytes_max(1000, 1000) == 64 * 1024 * 1024

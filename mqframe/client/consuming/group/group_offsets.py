@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Final
 
+from mqframe.client.connection.identity import wire_name
 from mqframe.client.connection.instance import ClientInstance
 from mqframe.client.consuming.group.beginnings import Beginnings
 from mqframe.client.consuming.group.offsets import BrokerOffsets, presumed_offset
@@ -47,7 +49,11 @@ class OffsetChoice:
     def make(self, instance: ClientInstance, group: str) -> OffsetStore:
         """The store of the member `instance` of `group`."""
         context = OffsetStoreContext(
-            group, instance.client_id, BrokerOffsets(instance, group), self._directory
+            wire_name(instance.settings, group),
+            instance.client_id,
+            BrokerOffsets(instance, group),
+            self._directory,
+            partial(wire_name, instance.settings),
         )
         made: OffsetStore = self._plugins.create("offset_store", self._choice, self._options, context)
         return made

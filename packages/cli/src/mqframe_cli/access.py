@@ -79,10 +79,11 @@ def access() -> dict[str, Any]:
 
     The file is mqframe.toml in the working folder, from which programs there make their clients; it counts
     unless the cluster is one of a context, which has settings of its own. Of both and of the environment
-    count the sections `net`, `plugins` and `client`, but for what a client is called, and the RPC hooks of
-    `admin`. An RPC hook that has options there, such as the keys that it signs requests with, is used. They
-    are not taken from options, because what is written on a command line can be read by all users of the
-    machine. Raises `SettingError`, also where a command runs and nobody says which cluster it means.
+    count the sections `net`, `plugins` and `client`, but for what a client is called and its namespace, and
+    the RPC hooks of `admin`. An RPC hook that has options there, such as the keys that it signs requests
+    with, is used. They are not taken from options, because what is written on a command line can be read by
+    all users of the machine. Raises `SettingError`, also where a command runs and nobody says which cluster
+    it means.
     """
     return client_settings(need_cluster())
 
@@ -107,7 +108,8 @@ def client_settings(cluster: ChosenCluster) -> dict[str, Any]:
     resolved = load("client", {}, file, (), layers=[Layer(Rank.TOML, tuple(given))])
     said: Any = resolved.section(ClientSection)
     # The cluster is chosen already, and no command may be taken for the program that has the file.
-    client = attrs.evolve(said, nameserver="", instance_name="", rpc_hooks=())
+    # Names are said as brokers have them.
+    client = attrs.evolve(said, nameserver="", instance_name="", namespace="", rpc_hooks=())
     if client != ClientSection():
         arguments["client"] = client
     arguments["net"] = resolved.section(NetSettings)

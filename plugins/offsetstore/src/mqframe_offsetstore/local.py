@@ -39,6 +39,7 @@ class LocalOffsetStore(MemoryOffsetStore):
         self.path = Path(directory).expanduser() / context.client_id / context.group / "offsets.json"
         self._backup = self.path.with_name("offsets.json.bak")
         self._writing = asyncio.Lock()
+        self._wire_topic = context.wire_topic
 
     async def load(self) -> None:
         """Read the file, or its backup where it is damaged.
@@ -51,14 +52,17 @@ class LocalOffsetStore(MemoryOffsetStore):
     async def read_stored(self, queue: MessageQueue) -> int | None:
         """The offset in the file. Raises as `load` does."""
         table, _ = await asyncio.to_thread(self._read)
-        return table.get(queue)
+        return table.get(self._stored(queue))
 
     async def persist(self, queues: Collection[MessageQueue]) -> None:
         """Write the offsets of `queues`; others in the file stay. Raises `RetryError` on disk errors."""
-        changed = {queue: offset for queue, offset in self.offsets.items() if queue in queues}
+        changed = {self._stored(queue): offset for queue, offset in self.offsets.items() if queue in queues}
         if changed:
             async with self._writing:
                 await asyncio.to_thread(self._merge, changed)
+
+    def _stored(self, queue: MessageQueue) -> MessageQueue:
+        return queue._replace(topic=self._wire_topic(queue.topic))
 
     def _read(self) -> tuple[Table, Path | None]:
         """The offsets, and the file that they come from."""

@@ -377,17 +377,14 @@ class RpcHookConformance:
         ]
 
     def test_a_request_can_be_encoded_after_before(self) -> None:
-        """Fields are texts; code, number and body are the caller's."""
+        """Fields are texts, none is gone; code and number are the caller's; what had a body still has one."""
         hook = self.make()
         for request in self.requests():
             plain = copy.copy(request)
             hook.before(ADDRESS, request)
-            assert (request.code, request.opaque, bytes(request.body)) == (
-                plain.code,
-                plain.opaque,
-                plain.body,
-            )
-            assert (plain.ext or {}).items() <= (request.ext or {}).items()
+            assert (request.code, request.opaque) == (plain.code, plain.opaque)
+            assert bool(request.body) == bool(plain.body)
+            assert (plain.ext or {}).keys() <= (request.ext or {}).keys()
             assert encode_frame(request)
 
     def test_after_takes_an_answer_or_none(self) -> None:

@@ -12,6 +12,7 @@ from mqframe.core.consuming.bodies import ConsumeStats, QueueBody
 from mqframe.core.consuming.progress import Progress
 from mqframe.core.errors import Refusal
 from mqframe.core.measuring.sampled import SampleSnapshot
+from mqframe.core.messages.message import MessageQueue
 from mqframe.core.requests.serving import Call, Reply, serves
 from mqframe.core.wire.loose_json import dumps
 from mqframe.hooks.interfaces import BrokerPort
@@ -127,7 +128,10 @@ class InspectionProcessor(AdminProcessor):
                 if topic is None or (ordered_only and not topic.order) or self._given_up(group, name):
                     continue
                 progress, queues = self._progress, range(topic.write_queue_nums)
-                table = {self._queue(name, each): progress.of_queue(group, name, each) for each in queues}
+                broker = self._identity.name
+                table = {
+                    MessageQueue(name, broker, each): progress.of_queue(group, name, each) for each in queues
+                }
                 rate = self._traffic.get_rate(group, name)
                 stats.append(dumps(ConsumeStats(consume_tps=rate, offset_table=table)))
                 behind += sum(each.broker_offset - each.consumer_offset for each in table.values())

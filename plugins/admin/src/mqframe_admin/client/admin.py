@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import attrs
+
 from mqframe.client.connection.identity import with_nameserver
 from mqframe.client.connection.instance import ClientInstance
 from mqframe.client.connection.lifecycle import AsyncClient
@@ -85,7 +87,8 @@ class AsyncAdmin(AsyncClient):
         plugins = plugins or PluginManager()
         clock = clock or SystemClock()
         hooks = plugins.create_all("rpc_hook", rpc_hooks)
-        settings = with_nameserver(client, nameserver)
+        # Operators see names as brokers have them, whatever namespace the applications beside them use.
+        settings = attrs.evolve(with_nameserver(client, nameserver), namespace="")  # type: ignore[misc]
         calls = AdminCalls(ClientInstance.connect(settings, clock, net, rpc_hooks=hooks))
         self._calls = calls
         self.topics = AsyncTopicAdmin(calls)

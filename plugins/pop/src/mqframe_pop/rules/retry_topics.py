@@ -1,4 +1,4 @@
-"""Where messages go that a group popped and did not acknowledge."""
+"""Names of the topics in which popped messages come again (source: KeyBuilder.java)."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from mqframe.core.messages.names import RETRY_PREFIX
 
 
 def pop_retry_topic(topic: str, group: str, *, v2: bool = False) -> str:
-    """The retry topic of `topic` for `group`, in the newer form with `v2`."""
+    """Where messages of `topic` go that `group` popped and did not acknowledge."""
     return f"{RETRY_PREFIX}{group}{'+' if v2 else '_'}{topic}"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, ParamSpec, Self, TypeVar
 
 from mqframe.client.configuration.from_config import Configurable
-from mqframe.client.connection.identity import nameserver_text, with_nameserver
+from mqframe.client.connection.identity import nameserver_text, wire_hooks, with_nameserver
 from mqframe.client.connection.lifecycle import described
 from mqframe.client.connection.patience import Patience
 from mqframe.client.connection.route_cache import ask_any, plain, read_route
@@ -103,7 +103,7 @@ class BlockingPullCalls(Configurable):
         addresses = parse_addresses(nameserver_text(settings))
         servers = NameServers(addresses, random.randrange(1 << 16))
         hooks = (plugins or PluginManager()).create_all("rpc_hook", rpc_hooks) if rpc_hooks else ()
-        self._remoting = BlockingClient(SystemClock(), net, rpc_hooks=hooks)
+        self._remoting = BlockingClient(SystemClock(), net, rpc_hooks=wire_hooks(settings, hooks))
         transport = BlockingPullTransport(self._remoting, servers, timeout)
         patience = Patience(time.monotonic, sleep_blocking, random.random, settings.patience_seconds)
         self._client = PullCalls(PatientTransport(transport, patience), group, timeout, settings)

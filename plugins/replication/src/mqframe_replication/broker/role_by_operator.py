@@ -13,13 +13,13 @@ from mqframe.broker.broker import Broker
 from mqframe.broker.host import BrokerHost
 from mqframe.broker.sections import BrokerSections
 from mqframe.core.errors import GiveUpError, MqframeError, SettingError
-from mqframe.core.os_errors import in_words
 from mqframe.core.wire.loose_json import decode, dumps
 from mqframe.log import get_logger
 from mqframe.net.clock import LoopClock
 from mqframe.store.files.config_file import ConfigFile
 from mqframe.store.files.layout import Layout
 from mqframe_replication.broker.hand_set_role import HandSetRole
+from mqframe_replication.rules.in_words import in_words
 from mqframe_replication.sections import replication_of
 from mqframe_replication.settings import ReplicationSettings
 

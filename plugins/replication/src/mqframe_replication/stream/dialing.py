@@ -10,7 +10,6 @@ from typing import Final, cast
 import msgspec
 
 from mqframe.core.errors import CallTimeout, ConnectError, FrameError, MqframeError
-from mqframe.core.os_errors import in_words
 from mqframe.core.printable import printable
 from mqframe.hooks.interfaces.rpc_hook import RpcHook
 from mqframe.net.addresses import CLOSED
@@ -25,6 +24,7 @@ from mqframe_replication.rules.hello import (
     encode_hello,
     signed_frame,
 )
+from mqframe_replication.rules.in_words import in_words
 
 CONNECT_SECONDS: Final = 5.0
 

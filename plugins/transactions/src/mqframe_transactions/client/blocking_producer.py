@@ -12,7 +12,8 @@ from mqframe.client.sending.blocking_transport import run_blocking
 from mqframe.core.messages.message import Message, MessageQueue
 from mqframe_transactions.client.checks import WAITING_MAX, WORKERS
 from mqframe_transactions.client.listener import TransactionListener, TransactionSendResult
-from mqframe_transactions.client.producer import AsyncTransactionProducer, ProducerOptions
+from mqframe_transactions.client.options import ProducerOptions
+from mqframe_transactions.client.producer import AsyncTransactionProducer
 from mqframe_transactions.client.producer_thread import TransactionThread
 from mqframe_transactions.client.sends import Transaction, Where
 

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, TypedDict, Unpack
+from typing import Any, Unpack
 
 from mqframe.client.connection.instance import ClientInstance
 from mqframe.client.sending.pipeline import Randomness
 from mqframe.client.sending.producer import AsyncProducer
-from mqframe.client.settings import ClientSettings, ProducerSettings
 from mqframe.core.errors import FixError
 from mqframe.core.messages.message import Message, MessageQueue
 from mqframe.core.messages.names import DEFAULT_TOPIC, HALF_TOPIC
-from mqframe.hooks.manager import PluginManager
 from mqframe.net.clock import LoopClock
-from mqframe.net.settings import NetSettings
 from mqframe_transactions.client.checks import WAITING_MAX, WORKERS, CheckAnswers
 from mqframe_transactions.client.listener import TransactionListener, TransactionSendResult, check_of
 from mqframe_transactions.client.local_states import LocalTransactionStates
+from mqframe_transactions.client.options import (
+    ProducerOptions as ProducerOptions,  # the blocking twin takes these
+)
 from mqframe_transactions.client.sends import AsyncTransaction, Execute, TransactionSends, Where
 
 NO_LISTENER = "send_in_transaction needs a listener; pass one to the producer, or use transaction(message)"
@@ -25,21 +24,6 @@ NO_LISTENER = "send_in_transaction needs a listener; pass one to the producer, o
 _OF_ALL_BROKERS = (HALF_TOPIC, DEFAULT_TOPIC)
 """Topics whose routes name the brokers that may have a question: those with transactions, and, as of Java
 producers, those that make topics by themselves."""
-
-
-class ProducerOptions(TypedDict, total=False):
-    """The options of `Producer`, which says what they mean."""
-
-    nameserver: str
-    selector: object
-    codec: object
-    send_hooks: Sequence[object]
-    forbidden_hooks: Sequence[object]
-    rpc_hooks: Sequence[object]
-    settings: ProducerSettings | None
-    client: ClientSettings | None
-    net: NetSettings | None
-    plugins: PluginManager | None
 
 
 class AsyncProducerOptions(ProducerOptions, total=False):

@@ -1,0 +1,1 @@
+"""How names, and what holds some, look inside and outside of a namespace."""
