@@ -12,7 +12,7 @@ from mqframe.client.connection.instance import ClientInstance
 from mqframe.client.sending.batches import Encoder
 from mqframe.client.sending.pipeline import PipelineOptions, Randomness, SendPipeline
 from mqframe.client.sending.transport import AsyncTransport, SendTransport
-from mqframe.client.settings import ProducerSettings
+from mqframe.client.settings import ClientSettings, ProducerSettings
 from mqframe.core.clock import Clock
 from mqframe.core.cluster.route import TopicRoute
 from mqframe.core.errors import MessageError
