@@ -14,7 +14,7 @@ from mqframe.client.configuration.consumer_settings import ConsumerSettings
 from mqframe.client.connection.sync_runner import SyncRunner
 from mqframe.client.consuming.push.consumer import AsyncPushConsumer, L, T
 from mqframe.client.settings import ClientSettings
-from mqframe.core.consuming.consume_rules import OnDecodeError
+from mqframe.core.consuming.consume_rules import OnDecode
 from mqframe.core.filtering.filter_expression import Sql
 from mqframe.core.messages.message import MessageQueue
 from mqframe.core.messages.names import check_topic
@@ -125,7 +125,7 @@ class PushConsumer(SyncRunner[AsyncPushConsumer]):
         expression: str | Sql = "*",
         *,
         batch_max: int | None = None,
-        on_decode_error: OnDecodeError | str | None = None,
+        on_decode_error: OnDecode = None,
     ) -> Callable[[L], L]: ...
     @overload
     def on(
@@ -135,16 +135,11 @@ class PushConsumer(SyncRunner[AsyncPushConsumer]):
         *,
         type: object,
         codec: object = None,
-        on_decode_error: OnDecodeError | str | None = None,
+        on_decode_error: OnDecode = None,
     ) -> Callable[[T], T]: ...
     @overload
     def on(
-        self,
-        topic: str,
-        expression: str | Sql = "*",
-        *,
-        codec: object,
-        on_decode_error: OnDecodeError | str | None = None,
+        self, topic: str, expression: str | Sql = "*", *, codec: object, on_decode_error: OnDecode = None
     ) -> Callable[[T], T]: ...
     def on(
         self,
@@ -154,7 +149,7 @@ class PushConsumer(SyncRunner[AsyncPushConsumer]):
         batch_max: int | None = None,
         type: object = None,
         codec: object = None,
-        on_decode_error: OnDecodeError | str | None = None,
+        on_decode_error: OnDecode = None,
     ) -> Callable[[Any], Any]:
         """Decorator: call the function with what `expression` chooses of `topic` (`subscribe`).
 
@@ -187,7 +182,7 @@ class PushConsumer(SyncRunner[AsyncPushConsumer]):
         listener: L,
         *,
         batch_max: int | None = None,
-        on_decode_error: OnDecodeError | str | None = None,
+        on_decode_error: OnDecode = None,
         join: bool = False,
     ) -> None: ...
     @overload
@@ -200,7 +195,7 @@ class PushConsumer(SyncRunner[AsyncPushConsumer]):
         batch_max: int | None = None,
         type: object,
         codec: object = None,
-        on_decode_error: OnDecodeError | str | None = None,
+        on_decode_error: OnDecode = None,
         join: bool = False,
     ) -> None: ...
     @overload
@@ -212,7 +207,7 @@ class PushConsumer(SyncRunner[AsyncPushConsumer]):
         *,
         batch_max: int | None = None,
         codec: object,
-        on_decode_error: OnDecodeError | str | None = None,
+        on_decode_error: OnDecode = None,
         join: bool = False,
     ) -> None: ...
     def subscribe(
@@ -224,7 +219,7 @@ class PushConsumer(SyncRunner[AsyncPushConsumer]):
         batch_max: int | None = None,
         type: object = None,
         codec: object = None,
-        on_decode_error: OnDecodeError | str | None = None,
+        on_decode_error: OnDecode = None,
         join: bool = False,
     ) -> None:
         """Have `listener` called with messages of `topic`.

@@ -17,6 +17,8 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, TypeVar, overload
 
+import attrs
+
 from mqframe.client.configuration.consumer_settings import ConsumerSettings
 from mqframe.client.connection.identity import consumer_client
 from mqframe.client.connection.instance import ClientInstance
@@ -33,7 +35,7 @@ from mqframe.client.consuming.push.plan import ConsumerPlan
 from mqframe.client.consuming.push.routes import routed
 from mqframe.client.consuming.push.typed_handler import BodyType, TypedHandler
 from mqframe.client.settings import ClientSettings
-from mqframe.core.consuming.consume_rules import MessageModel, OnDecodeError, decode_error_choice
+from mqframe.core.consuming.consume_rules import MessageModel, OnDecode, decode_error_choice
 from mqframe.core.errors import FixError
 from mqframe.core.filtering.filter_expression import Sql
 from mqframe.core.messages.message import MessageQueue
@@ -141,7 +143,7 @@ class AsyncPushConsumer(GroupConsumer, RunnableClient):
         expression: str | Sql = "*",
         *,
         batch_max: int | None = None,
-        on_decode_error: OnDecodeError | str | None = None,
+        on_decode_error: OnDecode = None,
     ) -> Callable[[L], L]: ...
     @overload
     def on(
@@ -151,16 +153,11 @@ class AsyncPushConsumer(GroupConsumer, RunnableClient):
         *,
         type: object,
         codec: object = None,
-        on_decode_error: OnDecodeError | str | None = None,
+        on_decode_error: OnDecode = None,
     ) -> Callable[[T], T]: ...
     @overload
     def on(
-        self,
-        topic: str,
-        expression: str | Sql = "*",
-        *,
-        codec: object,
-        on_decode_error: OnDecodeError | str | None = None,
+        self, topic: str, expression: str | Sql = "*", *, codec: object, on_decode_error: OnDecode = None
     ) -> Callable[[T], T]: ...
     def on(
         self,
@@ -170,7 +167,7 @@ class AsyncPushConsumer(GroupConsumer, RunnableClient):
         batch_max: int | None = None,
         type: object = None,
         codec: object = None,
-        on_decode_error: OnDecodeError | str | None = None,
+        on_decode_error: OnDecode = None,
     ) -> Callable[[Any], Any]:
         """Decorator: call the function with what `expression` chooses of `topic` (`subscribe`).
 
@@ -203,7 +200,7 @@ class AsyncPushConsumer(GroupConsumer, RunnableClient):
         listener: L,
         *,
         batch_max: int | None = None,
-        on_decode_error: OnDecodeError | str | None = None,
+        on_decode_error: OnDecode = None,
         join: bool = False,
     ) -> None: ...
     @overload
@@ -216,7 +213,7 @@ class AsyncPushConsumer(GroupConsumer, RunnableClient):
         batch_max: int | None = None,
         type: object,
         codec: object = None,
-        on_decode_error: OnDecodeError | str | None = None,
+        on_decode_error: OnDecode = None,
         join: bool = False,
     ) -> None: ...
     @overload
@@ -228,7 +225,7 @@ class AsyncPushConsumer(GroupConsumer, RunnableClient):
         *,
         batch_max: int | None = None,
         codec: object,
-        on_decode_error: OnDecodeError | str | None = None,
+        on_decode_error: OnDecode = None,
         join: bool = False,
     ) -> None: ...
     def subscribe(
@@ -240,7 +237,7 @@ class AsyncPushConsumer(GroupConsumer, RunnableClient):
         batch_max: int | None = None,
         type: object = None,
         codec: object = None,
-        on_decode_error: OnDecodeError | str | None = None,
+        on_decode_error: OnDecode = None,
         join: bool = False,
     ) -> None:
         """Have `listener` called with messages of `topic`.
@@ -280,6 +277,9 @@ class AsyncPushConsumer(GroupConsumer, RunnableClient):
             body=body,
             on_decode_error=decode_error_choice(on_decode_error or plan.settings.on_decode_error),
         )
+        for hook in reversed(plan.hooks):
+            call = hook.wrap(added.function, topic, plan.clock, added.is_async, added.batch_max)
+            added = attrs.evolve(added, function=call)
         if join and before is not None:
             added = routed(before, added, lambda: self._loop)
         self._subscriptions[topic] = added
