@@ -44,10 +44,10 @@ class PopMember:
 
 
 class PopPushScene(ClusterScene):
-    """A cluster with topic `orders` of four queues, and members of one group that pop."""
+    """A cluster with topic `orders` of so many `queues`, and members of one group that pop."""
 
-    def __init__(self, **options) -> None:
-        super().__init__(topics={"orders": 4}, **options)
+    def __init__(self, *, queues: int = 4, **options) -> None:
+        super().__init__(topics={"orders": queues}, **options)
         self.members: list[PopMember] = []
         self.handled: list[tuple[PopMember, bytes, int]] = []
 

@@ -53,6 +53,7 @@ SUBJECTS: dict[str, set[str]] = {
     "mqframe_admin": {*LEVELS["net"], "client", "mqframe_assignment", "mqframe_trace"},
     "mqframe_metrics": {"core", "hooks", "log", "turns"},
     "mqframe_pop": {*LEVELS["net"], "client"},
+    "mqframe_keyed": {*LEVELS["net"], "client"},
     "mqframe_pull": {*LEVELS["net"], "client"},
     "mqframe_request_reply": {*LEVELS["net"], "client"},
     "mqframe_steering": {*LEVELS["net"], "client"},
@@ -218,6 +219,13 @@ FLOORS: dict[str, list[set[str]]] = {
         {"requests"},
         {"rules"},
         {"broker", "client"},
+    ],
+    "mqframe_keyed": [
+        {"keys"},
+        {"lanes", "sending"},
+        {"failures"},
+        {"service"},
+        {"mode"},
     ],
     "mqframe_pull": [
         {"settings"},

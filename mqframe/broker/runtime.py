@@ -25,12 +25,8 @@ log: Final = get_logger("broker")
 VERSION_TEXT: Final = "V5_3_3"
 """The protocol version by name, as operators' tools show it."""
 THREAD_POOLS: Final = (
-    "sendThreadPool",
-    "pullThreadPool",
-    "queryThreadPool",
-    "litePullThreadPool",
-    "ackThreadPool",
-)
+    "sendThreadPool", "pullThreadPool", "queryThreadPool", "litePullThreadPool", "ackThreadPool",
+)  # fmt: skip
 """One loop serves all requests as they are read, so nothing waits in queues of threads."""
 _NO_POOL: Final = 2**31 - 1
 """How many buffers are left where none are needed: messages go into the mapped file."""

@@ -58,7 +58,7 @@ class ConsumerSection(ConsumerSettings):
     )
     broadcasting: bool = setting(False, doc="every member gets every message")
     ordered: bool = setting(False, doc="messages of a queue are handed to listeners one after the other")
-    mode: str = setting("pull", doc='how it gets at messages: "pull", or "pop" (mqframe-plugin-pop)')
+    mode: str = setting("pull", doc='how it gets at messages: "pull", or a mode: "pop", "keyed"')
     mode_options: Options = setting(factory=dict, doc="options of this mode")
     consume_from: str | int | datetime = setting(
         "last", doc='where new groups begin: "last", "first", or a date and time with its zone'

@@ -26,6 +26,9 @@ class OnDecodeError(Enum):
     DROP = "drop"
 
 
+OnDecode = OnDecodeError | str | None
+
+
 def decode_error_choice(word: OnDecodeError | str) -> OnDecodeError:
     """What `word` names. Raises `FixError`."""
     try:

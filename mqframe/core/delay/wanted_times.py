@@ -21,11 +21,8 @@ def wanted_time(properties: dict[str, str], now: int) -> int | None:
 
 def wanted_times(properties: Mapping[str, str], now: int) -> Iterator[tuple[str, int]]:
     """Each property that says when the message wants to be delivered, with that time, ms. Raises the same."""
-    for name, factor, base in (
-        (p.TIMER_DELAY_SEC, 1000, now),
-        (p.TIMER_DELAY_MS, 1, now),
-        (p.TIMER_DELIVER_MS, 1, 0),
-    ):
+    relative = (p.TIMER_DELAY_SEC, 1000, now), (p.TIMER_DELAY_MS, 1, now)
+    for name, factor, base in (*relative, (p.TIMER_DELIVER_MS, 1, 0)):
         text = properties.get(name)
         if text is not None:
             number = whole_number(text)

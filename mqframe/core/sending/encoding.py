@@ -76,11 +76,8 @@ def encode_elements(messages: Sequence[Message], unique_ids: Sequence[str]) -> b
         raw = text.encode()
         body = message.body
         parts += (
-            head(overhead + len(body) + len(raw), 0, 0, message.flag, len(body)),
-            body,
-            short(len(raw)),
-            raw,
-        )
+            head(overhead + len(body) + len(raw), 0, 0, message.flag, len(body)), body, short(len(raw)), raw
+        )  # fmt: skip
     return b"".join(parts)
 
 

@@ -1,12 +1,14 @@
-"""Consume hooks: called before and after every call of a message listener, and around it."""
+"""Consume hooks: called before and after every call of a message listener, around it, or in its place."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
 import attrs
 
+from mqframe.core.clock import TimerClock
 from mqframe.core.messages.message import MessageQueue, ReceivedMessage
 from mqframe.hooks.interfaces.hook_port import ClientHook
 
@@ -34,7 +36,7 @@ class ConsumeContext:
 
 
 class ConsumeHook(ClientHook[ConsumeContext]):
-    """Sees each call of a listener: before and after it, or wraps it."""
+    """Sees each call of a listener, before and after it, or wraps it; or is called in its place."""
 
     def around(self, context: ConsumeContext) -> AbstractContextManager[object]:
         """Called after `before`; the listener runs inside of what is returned, and `after` comes last.
@@ -44,3 +46,13 @@ class ConsumeHook(ClientHook[ConsumeContext]):
         is shown to it and goes on as it is: it cannot be swallowed nor replaced.
         """
         return nullcontext()
+
+    def wrap(
+        self, call: Callable[..., Any], topic: str, clock: TimerClock, is_async: bool, batch_max: int
+    ) -> Callable[..., Any]:
+        """What is called in place of `call`, a listener of `topic`, once that is subscribed. May raise.
+
+        `call(messages, context)` returns a `ConsumeResult`, where `is_async` one to await; else it runs in a
+        thread, which may wait. `batch_max`: messages of one call, at most. `clock`: that of the consumer.
+        """
+        return call

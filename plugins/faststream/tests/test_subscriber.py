@@ -337,6 +337,26 @@ class TestPopping:
                 pass
 
 
+class TestKeys:
+    async def test_each_key_keeps_its_order_and_one_that_fails_waits_alone(
+        self, make, running, topic, seen
+    ) -> None:
+        broker = make(group=f"g-{topic}", send_hooks=["sharding_key"])
+
+        @broker.subscriber(topic, mode="keyed", max_workers=8)
+        async def handle(value: int, message: MqframeMessage) -> None:
+            if value == 0 and message.reconsume_times == 0:
+                raise RuntimeError("not yet")
+            seen(value)
+
+        async with running(broker):
+            for value in range(12):
+                await broker.publish(value, topic, sharding_key=f"key-{value % 3}")
+            done = await seen.take(12)
+        for key in range(3):
+            assert [value for value in done if value % 3 == key] == list(range(key, 12, 3))
+
+
 class TestOneByOne:
     async def test_get_one_and_iteration_ask_for_messages(self, make, running, topic) -> None:
         broker = make()

@@ -15,7 +15,7 @@ from mqframe.client.connection.sync_runner import SyncRunner
 from mqframe.client.consuming.group.consumer import Pausable
 from mqframe.client.consuming.push.consumer import AsyncPushConsumer, L, RebalanceListener, T
 from mqframe.client.settings import ClientSettings
-from mqframe.core.consuming.consume_rules import OnDecodeError
+from mqframe.core.consuming.consume_rules import OnDecode
 from mqframe.core.filtering.filter_expression import Sql
 from mqframe.core.messages.message import MessageQueue
 from mqframe.core.messages.names import check_topic, is_pattern
@@ -148,7 +148,7 @@ class PushConsumer(SyncRunner[AsyncPushConsumer]):
         expression: str | Sql = "*",
         *,
         batch_max: int | None = None,
-        on_decode_error: OnDecodeError | str | None = None,
+        on_decode_error: OnDecode = None,
     ) -> Callable[[L], L]: ...
     @overload
     def on(
@@ -158,16 +158,11 @@ class PushConsumer(SyncRunner[AsyncPushConsumer]):
         *,
         type: object,
         codec: object = None,
-        on_decode_error: OnDecodeError | str | None = None,
+        on_decode_error: OnDecode = None,
     ) -> Callable[[T], T]: ...
     @overload
     def on(
-        self,
-        topic: str,
-        expression: str | Sql = "*",
-        *,
-        codec: object,
-        on_decode_error: OnDecodeError | str | None = None,
+        self, topic: str, expression: str | Sql = "*", *, codec: object, on_decode_error: OnDecode = None
     ) -> Callable[[T], T]: ...
     def on(
         self,
@@ -177,7 +172,7 @@ class PushConsumer(SyncRunner[AsyncPushConsumer]):
         batch_max: int | None = None,
         type: object = None,
         codec: object = None,
-        on_decode_error: OnDecodeError | str | None = None,
+        on_decode_error: OnDecode = None,
     ) -> Callable[[Any], Any]:
         """Decorator: call the function with what `expression` chooses of `topic` (`subscribe`).
 
@@ -211,7 +206,7 @@ class PushConsumer(SyncRunner[AsyncPushConsumer]):
         listener: L,
         *,
         batch_max: int | None = None,
-        on_decode_error: OnDecodeError | str | None = None,
+        on_decode_error: OnDecode = None,
         join: bool = False,
     ) -> None: ...
     @overload
@@ -224,7 +219,7 @@ class PushConsumer(SyncRunner[AsyncPushConsumer]):
         batch_max: int | None = None,
         type: object,
         codec: object = None,
-        on_decode_error: OnDecodeError | str | None = None,
+        on_decode_error: OnDecode = None,
         join: bool = False,
     ) -> None: ...
     @overload
@@ -236,7 +231,7 @@ class PushConsumer(SyncRunner[AsyncPushConsumer]):
         *,
         batch_max: int | None = None,
         codec: object,
-        on_decode_error: OnDecodeError | str | None = None,
+        on_decode_error: OnDecode = None,
         join: bool = False,
     ) -> None: ...
     def subscribe(
@@ -248,7 +243,7 @@ class PushConsumer(SyncRunner[AsyncPushConsumer]):
         batch_max: int | None = None,
         type: object = None,
         codec: object = None,
-        on_decode_error: OnDecodeError | str | None = None,
+        on_decode_error: OnDecode = None,
         join: bool = False,
     ) -> None:
         """Have `listener` called with messages of `topic`, or of all topics that a pattern such as "orders-*"

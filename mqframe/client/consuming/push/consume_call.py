@@ -103,10 +103,10 @@ class ConsumeCall:
         return self.error if self.error is not None and level <= 0 and is_request(message) else None
 
     def reason(self, message: ReceivedMessage) -> str:
-        """Why the body of `message` could not be read, or decoded; "" where that was not met."""
+        """Why the body of `message` could not be read, or decoded; else what the listener said, mostly ""."""
         if message is self.undecodable and isinstance(self.error, DecodeError):
             return self.error.reason
-        return self.unreadable.get(message, "")
+        return self.unreadable.get(message) or (self.context.reason if self.context else "")
 
 
 class Bundle(ConsumeCall):
@@ -121,11 +121,7 @@ class Bundle(ConsumeCall):
     __slots__ = ("current", "may_ask", "odd", "spent", "waiting")
 
     def __init__(
-        self,
-        held: ProcessQueue,
-        messages: list[ReceivedMessage],
-        subscription: ListenedTopic,
-        since: float,
+        self, held: ProcessQueue, messages: list[ReceivedMessage], subscription: ListenedTopic, since: float
     ) -> None:
         super().__init__(held, [], subscription, since)
         self.waiting: deque[ReceivedMessage] = deque()

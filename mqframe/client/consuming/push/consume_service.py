@@ -269,7 +269,7 @@ class ConsumeService:
                 others.append(each)
             else:
                 done += self._failed(held, [each], level, problem=call.error)
-        return done + (self._failed(held, others, level) if others else [])
+        return done + (self._failed(held, others, level, call.context.reason) if others else [])
 
     def _dies(self, what: OnDecodeError, wrong: ReceivedMessage) -> bool:
         if what is OnDecodeError.DEAD_LETTER:

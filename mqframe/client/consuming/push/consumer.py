@@ -35,7 +35,7 @@ from mqframe.client.consuming.push.plan import ConsumerPlan
 from mqframe.client.consuming.push.routes import routed
 from mqframe.client.consuming.push.typed_handler import BodyType, TypedHandler
 from mqframe.client.settings import ClientSettings
-from mqframe.core.consuming.consume_rules import MessageModel, OnDecodeError, decode_error_choice
+from mqframe.core.consuming.consume_rules import MessageModel, OnDecode, decode_error_choice
 from mqframe.core.errors import FixError
 from mqframe.core.filtering.filter_expression import Sql
 from mqframe.core.messages.message import MessageQueue
@@ -153,7 +153,7 @@ class AsyncPushConsumer(GroupConsumer, RunnableClient):
         expression: str | Sql = "*",
         *,
         batch_max: int | None = None,
-        on_decode_error: OnDecodeError | str | None = None,
+        on_decode_error: OnDecode = None,
     ) -> Callable[[L], L]: ...
     @overload
     def on(
@@ -163,16 +163,11 @@ class AsyncPushConsumer(GroupConsumer, RunnableClient):
         *,
         type: object,
         codec: object = None,
-        on_decode_error: OnDecodeError | str | None = None,
+        on_decode_error: OnDecode = None,
     ) -> Callable[[T], T]: ...
     @overload
     def on(
-        self,
-        topic: str,
-        expression: str | Sql = "*",
-        *,
-        codec: object,
-        on_decode_error: OnDecodeError | str | None = None,
+        self, topic: str, expression: str | Sql = "*", *, codec: object, on_decode_error: OnDecode = None
     ) -> Callable[[T], T]: ...
     def on(
         self,
@@ -182,7 +177,7 @@ class AsyncPushConsumer(GroupConsumer, RunnableClient):
         batch_max: int | None = None,
         type: object = None,
         codec: object = None,
-        on_decode_error: OnDecodeError | str | None = None,
+        on_decode_error: OnDecode = None,
     ) -> Callable[[Any], Any]:
         """Decorator: call the function with what `expression` chooses of `topic` (`subscribe`).
 
@@ -216,7 +211,7 @@ class AsyncPushConsumer(GroupConsumer, RunnableClient):
         listener: L,
         *,
         batch_max: int | None = None,
-        on_decode_error: OnDecodeError | str | None = None,
+        on_decode_error: OnDecode = None,
         join: bool = False,
     ) -> None: ...
     @overload
@@ -229,7 +224,7 @@ class AsyncPushConsumer(GroupConsumer, RunnableClient):
         batch_max: int | None = None,
         type: object,
         codec: object = None,
-        on_decode_error: OnDecodeError | str | None = None,
+        on_decode_error: OnDecode = None,
         join: bool = False,
     ) -> None: ...
     @overload
@@ -241,7 +236,7 @@ class AsyncPushConsumer(GroupConsumer, RunnableClient):
         *,
         batch_max: int | None = None,
         codec: object,
-        on_decode_error: OnDecodeError | str | None = None,
+        on_decode_error: OnDecode = None,
         join: bool = False,
     ) -> None: ...
     def subscribe(
@@ -253,7 +248,7 @@ class AsyncPushConsumer(GroupConsumer, RunnableClient):
         batch_max: int | None = None,
         type: object = None,
         codec: object = None,
-        on_decode_error: OnDecodeError | str | None = None,
+        on_decode_error: OnDecode = None,
         join: bool = False,
     ) -> None:
         """Have `listener` called with messages of `topic`, or of all topics that a pattern such as "orders-*"
@@ -303,6 +298,9 @@ class AsyncPushConsumer(GroupConsumer, RunnableClient):
     def _put(self, added: ListenedTopic, *, join: bool) -> None:
         before = self._subscriptions.get(added.topic)
         added = attrs.evolve(added, version=next_version(before, self._plan.clock.now_ms()))
+        for hook in reversed(self._plan.hooks):
+            call = hook.wrap(added.function, added.topic, self._plan.clock, added.is_async, added.batch_max)
+            added = attrs.evolve(added, function=call)
         if join and before is not None:
             added = routed(before, added, lambda: self._loop)
         self._subscriptions[added.topic] = added

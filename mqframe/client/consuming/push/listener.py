@@ -35,13 +35,15 @@ class ListenerContext(msgspec.Struct, eq=False):
     index of the last message that succeeded when only the front of a batch did, together with SUCCESS; not
     heeded in order. `delay_level_when_next_consume`: when messages that failed come again: 0 leaves that to
     the broker, a level names the wait, -1 makes them dead letters at once; in order only -1 is heeded.
-    `suspend_current_queue_time_millis`: in order, for how long the queue pauses after a failure.
+    `suspend_current_queue_time_millis`: in order, for how long the queue pauses after a failure. `reason`:
+    why its messages are given up, for the property `MQFRAME_REASON` of dead letters at once.
     """
 
     queue: MessageQueue
     group: str
     ack_index: int = ACKNOWLEDGE_ALL
     suspend_current_queue_time_millis: float | None = None
+    reason: str = ""
     _delay_level: int = 0
 
     @property

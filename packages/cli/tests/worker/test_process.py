@@ -59,8 +59,9 @@ def test_what_an_application_lacks_is_its_own_error() -> None:
 
 def test_a_mode_counts_for_consumers_of_a_configuration(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(MODE_VARIABLE, "pull")
-    assert load_in_mode("worker_app:configured", "pop").mode == "pop"
+    for mode in ("pop", "keyed"):
+        assert load_in_mode("worker_app:configured", mode).mode == mode
     with pytest.raises(FixError, match=r"has the mode 'pull': --mode pop counts .* made by from_config"):
         load_in_mode("worker_app:consumer", "pop")
-    with pytest.raises(FixError, match="choose one of pull, pop"):
+    with pytest.raises(FixError, match="choose one of pull, keyed, pop"):
         load_in_mode("worker_app:configured", "pope")

@@ -7,6 +7,7 @@ import asyncio
 import pytest
 from mqframe_testing.consuming import AllQueues, CollectingListener, MemoryOffsets
 from mqframe_testing.scripted_broker import ScriptedBroker
+from mqframe_testing.simulation.pools import work_at_once
 from push_scenes import GROUP, OK, PushScene, running
 
 from mqframe.client.configuration.consumer_settings import ConsumerSettings
@@ -22,7 +23,8 @@ from mqframe.core.errors import (
     RouteError,
 )
 from mqframe.core.messages.message import ReceivedMessage
-from mqframe.core.requests.messages import PullMessage
+from mqframe.core.messages.properties import decode_properties
+from mqframe.core.requests.messages import PullMessage, SendMessageV2
 from mqframe.core.requests.nameserver import GetRouteinfoByTopic
 from mqframe.hooks.interfaces import ConsumeHook
 
@@ -302,6 +304,54 @@ class TestHandlers:
                 await scene.pass_time(1.0)
                 assert hook.seen == [(1, False, "null")]
         assert "handle returned a str; return nothing or a ConsumeResult" in caplog.text
+
+    @pytest.mark.parametrize("options", [{}, {"ordered": True}], ids=str)
+    async def test_who_gives_a_message_up_may_say_why(self, options) -> None:
+        async def handle(message: ReceivedMessage, context) -> None:
+            context.delay_level_when_next_consume, context.reason = -1, "no such account"
+            raise ValueError("lost")
+
+        async with PushScene(topics={"orders": 1, f"%RETRY%{GROUP}": 1}, **options) as scene:
+            scene.broker.put("orders", 0, b"a")
+            async with running(scene, handle):
+                await scene.pass_time(3.0)
+                [dead] = scene.broker.sent(SendMessageV2)
+                assert decode_properties(dead.properties or "")["MQFRAME_REASON"] == "no such account"
+
+    @pytest.mark.parametrize("is_async", [True, False])
+    async def test_hooks_may_be_called_in_place_of_handlers(self, is_async: bool) -> None:
+        told, seen = [], []
+
+        class InPlace(ConsumeHook):
+            def __init__(self, letter: str) -> None:
+                self.letter = letter
+
+            def wrap(self, call, topic, clock, is_async, batch_max):
+                told.append((self.letter, topic, clock, is_async, batch_max))
+
+                def plain(messages, context):
+                    seen.append((self.letter, messages[0].body))
+                    return OK if messages[0].body == b"b" else call(messages, context)
+
+                async def awaited(messages, context):
+                    answer = plain(messages, context)
+                    return answer if answer is OK else await answer
+
+                return awaited if is_async else plain
+
+        def handle(message) -> None:
+            seen.append(("handler", message.body))
+
+        async def handle_async(message) -> None:
+            handle(message)
+
+        with work_at_once():
+            async with PushScene(consume_hooks=[InPlace("x"), InPlace("y")]) as scene:
+                scene.broker.put("orders", 0, b"a", b"b")
+                async with running(scene, handle_async if is_async else handle):
+                    await scene.pass_time(1.0)
+                assert told == [(name, "orders", scene.clock, is_async, 1) for name in "yx"]
+        assert seen == [("x", b"a"), ("y", b"a"), ("handler", b"a"), ("x", b"b")]
 
     async def test_what_cannot_listen_is_refused_when_it_is_subscribed(self) -> None:
         async with PushScene() as scene:

@@ -43,8 +43,8 @@ def test_what_is_not_installed_is_named_with_the_line_that_installs_it(not_there
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"mode": "pope"}, "mode is 'pope'; choose one of pull, pop"),
-        ({"mode_options": {"a": 1}}, "mode is 'pull' with options; choose one of pull, pop"),
+        ({"mode": "pope"}, "mode is 'pope'; choose one of pull, keyed, pop"),
+        ({"mode_options": {"a": 1}}, "mode is 'pull' with options; choose one of pull, keyed, pop"),
     ],
 )
 def test_what_there_is_not_is_refused_with_what_there_is(options, words: str) -> None:

@@ -37,7 +37,7 @@ def worker(
     ] = STOP_SECONDS,
     mode: Annotated[
         str,
-        typer.Option(help="How a consumer made by from_config gets at messages: pull, or pop."),
+        typer.Option(help="How a consumer made by from_config gets at messages: pull, pop, or keyed."),
     ] = "",
     log_level: LogLevel = "info",
     log_json: LogJson = False,

@@ -37,6 +37,7 @@ from mqframe.hooks.interfaces import (
     SendOperation,
     TransactionEnd,
 )
+from mqframe_testing.conformance.in_place import InPlaceConformance
 
 QUEUE = MessageQueue("orders", "broker-a", 1)
 MESSAGE = Message("orders", b"body", tag="paid", keys=["o-1"], properties={"colour": "green"})
@@ -245,7 +246,7 @@ class SendHookConformance(_AttachedConformance):
                 )
 
 
-class ConsumeHookConformance(_AttachedConformance):
+class ConsumeHookConformance(_AttachedConformance, InPlaceConformance):
     """A consume hook takes every outcome of a listener, and leaves the messages alone."""
 
     def make(self) -> ConsumeHook:

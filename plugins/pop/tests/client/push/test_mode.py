@@ -268,7 +268,7 @@ async def test_a_new_group_begins_with_what_comes_once_it_was_started() -> None:
         ({"broadcasting": True}, "broadcasting makes no sense"),
         ({"offset_store": "local"}, "offset_store makes no sense"),
         ({"consume_from": datetime(2026, 1, 1, tzinfo=UTC)}, "consume_from makes no sense"),
-        ({"mode": "poop"}, "mode is 'poop'; choose one of pull, pop"),
+        ({"mode": "poop"}, "mode is 'poop'; choose one of pull, keyed, pop"),
         ({"mode": "pull", "mode_options": {"a": 1}}, "mode is 'pull' with options"),
     ],
 )
