@@ -47,13 +47,13 @@ class StandaloneSpark:
     def start(self) -> None:
         """The master."""
         self._start("master", "master.Master", "--port", str(self._port))
-        until(lambda: "Successfully started service 'sparkMaster'" in self._said("master"))
+        until(lambda: "Successfully started service 'sparkMaster'" in self._said("master"), SECONDS_MAX)
 
     def add_worker(self, name: str) -> None:
         """One with one core, which the master knows when this returns."""
         work = ("--port", "0", "--cores", "1", "--memory", "1g", "--work-dir", str(self._folder / name))
         self._start(name, "worker.Worker", *work, self.master)
-        until(lambda: "Successfully registered with master" in self._said(name))
+        until(lambda: "Successfully registered with master" in self._said(name), SECONDS_MAX)
 
     def executors(self, name: str) -> list[Path]:
         """The folders of those that the worker `name` has started."""
@@ -110,7 +110,7 @@ def count(puller: Puller, topic: str) -> int:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(900)
 def test_a_stream_outlives_the_kill_of_a_worker_and_writes_each_row_once(
     standalone: StandaloneSpark, mqframe_cluster: Any, tmp_path: Path
 ) -> None:
