@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -297,6 +298,25 @@ def test_a_pattern_that_no_topic_matches_yet_reads_those_that_come(
     # Queues that are new are entered in a micro-batch without rows, and read in the next.
     assert sum(run_stream(spark, traffic, tmp_path, **pattern)) == 6
     assert landed(spark, tmp_path) == Counter(traffic.sent)
+
+
+def test_a_plan_shows_what_is_read_and_progress_where_it_is(spark, traffic) -> None:
+    """Spark prunes no columns of Python sources and takes no description: the option and the offsets tell."""
+
+    def scanned(frame) -> str:
+        plan = frame._jdf.queryExecution().executedPlan().toString()
+        return re.sub(r"#\d+L?", "", re.search(r"BatchScan (.*?\])", plan)[1])
+
+    traffic.send(3)
+    assert scanned(source(spark, traffic, columns="tags,queue_offset")) == "mqframe[tags, queue_offset]"
+    every = ", ".join(source(spark, traffic).columns)
+    assert scanned(source(spark, traffic).select("tags")) in (f"mqframe[{every}]", "mqframe[tags]")
+    stream = source(spark, traffic, stream=True).writeStream.format("noop").trigger(availableNow=True)
+    query = stream.start()
+    assert query.awaitTermination(120)
+    (reported,) = query.lastProgress.sources
+    ends = {f"broker-a/{queue}": sum(row[0] == queue for row in traffic.sent) for queue in range(3)}
+    assert json.loads(reported.endOffset) == json.loads(reported.latestOffset) == {traffic.topic: ends}
 
 
 def test_pandas_has_the_rows_of_a_topic(spark, traffic) -> None:
