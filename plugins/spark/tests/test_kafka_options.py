@@ -1,3 +1,5 @@
+import re
+
 import pytest
 from mqframe_spark.kafka_options import INSTEAD, instead
 from mqframe_spark.sink.options import SINK_NAMES, parse_sink_options
@@ -37,3 +39,9 @@ def test_offsets_by_partition_are_answered_with_queues() -> None:
     given = {"nameserver": "n:1", "topic": "orders", "startingOffsets": '{"orders": {"0": 23}}'}
     with pytest.raises(SettingError, match=r"'0': 23 .*queues belong to brokers: write .*\"broker-a/0\": 23"):
         parse_options(given)
+
+
+def test_answers_name_what_there_is() -> None:
+    known = {*NAMES, *SINK_NAMES}
+    words = {name: re.findall(r"\bwrite (\w+)", told) for name, told in INSTEAD.items()}
+    assert {name: word for name, found in words.items() for word in found if word not in known} == {}

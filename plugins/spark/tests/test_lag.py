@@ -35,6 +35,13 @@ def test_a_report_says_what_waits_in_each_queue() -> None:
     assert unnamed.query == "dc21d676"
 
 
+def test_a_lag_is_written_for_people() -> None:
+    queues = {("orders", 0): 3, ("audit", 0): 20, ("orders", 1): 4}
+    waiting = {MessageQueue(topic, "broker-a", number): count for (topic, number), count in queues.items()}
+    lag = Lag("billing", 7, waiting, 1234.5)
+    assert str(lag) == "billing, batch 7: 27 messages wait (audit: 20, orders: 7), 1234 rows/s"
+
+
 def test_other_sources_have_none() -> None:
     assert lag_of({**REPORT, "sources": REPORT["sources"][1:]}) is None
     assert lag_of({**REPORT, "sources": [{"endOffset": 4, "latestOffset": None}]}) is None

@@ -8,11 +8,9 @@ from typing import Final
 INSTEAD: Final[Mapping[str, str]] = {
     "subscribe": "write topic, or topics with commas between",
     "subscribepattern": "write topicPattern",
-    "assign": "name the topic, and choose queues by .where on broker and queue_id",
     "startingoffsetsbytimestamp": 'write startingTimestamp = {"topic": {"broker/queue": time}}',
     "endingoffsetsbytimestamp": 'write endingTimestamp = {"topic": {"broker/queue": time}}',
     "startingoffsetsbytimestampstrategy": "leave it out: where no message is as new, the end counts",
-    "maxrecordsperpartition": "leave it out: a task reads a million messages at most; see minPartitions",
     "groupidprefix": "write group; nothing is committed for it",
     "includeheaders": "leave it out: the column properties is always there",
     "fetchoffset.numretries": "write retries",
@@ -30,6 +28,9 @@ INSTEAD: Final[Mapping[str, str]] = {
     "kafka.enable.idempotence": "write idempotenceKeys or exactlyOnce, when writing",
     "kafka.transactional.id": "write exactlyOnce, when writing",
     "kafka.retries": "write retries, when reading",
+    "kafka.auto.offset.reset": "write startingOffsets",
+    "kafka.enable.auto.commit": "write commitToGroup, for tools that show the progress of a group",
+    "kafka.partitioner.class": "leave it out: the column sharding_key chooses the queue, as in Java",
 }
 """By name in lower case."""
 _FAMILIES: Final = (

@@ -6,6 +6,7 @@ Spark takes no metrics from Python sources; it does report where a micro-batch e
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -37,11 +38,20 @@ class Lag:
         """Of all queues."""
         return sum(self.messages.values())
 
+    def __str__(self) -> str:
+        """For people: the query, its micro-batch, what waits in each topic, and how fast it goes."""
+        waiting: Counter[str] = Counter()
+        for queue, count in self.messages.items():
+            waiting[queue.topic] += count
+        topics = ", ".join(f"{topic}: {count}" for topic, count in sorted(waiting.items()))
+        rate = f"{self.rows_per_second:.0f} rows/s"
+        return f"{self.query}, batch {self.batch}: {self.total} messages wait ({topics}), {rate}"
+
 
 class LagListener(StreamingQueryListener):
     """Calls `tell` with the lag of each micro-batch of queries that read topics.
 
-        spark.streams.addListener(LagListener(lambda lag: print(lag.query, lag.total)))
+        spark.streams.addListener(LagListener(lambda lag: print(lag)))
 
     `tell` runs in a thread of Spark's, between micro-batches: it should not take long. Queries over other
     sources are passed over. Through Spark Connect, it is the client where `tell` runs.

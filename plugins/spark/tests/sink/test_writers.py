@@ -217,17 +217,22 @@ def test_a_stream_that_failed_repeats_its_batch_with_the_same_keys(spark, target
     assert Counter(bytes(row.body) for row in once) == numbered(0, 1999)
 
 
-def counts(spark, target, tmp_path: Path, mode: str) -> None:
-    """Run a stream of two files, one micro-batch each, that counts words, with this output mode."""
+def counted(spark, tmp_path: Path) -> Any:
+    """The words of two files, one micro-batch each, counted by a stream."""
     folder = tmp_path / "words"
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     for number, words in enumerate(["a a b", "a c"]):
         (folder / f"{number}.txt").write_text("\n".join(words.split()))
         os.utime(folder / f"{number}.txt", (number + 1, number + 1))  # the older one is read first
     frame = spark.readStream.format("text").option("maxFilesPerTrigger", 1).load(str(folder))
-    told = frame.groupBy("value").count().selectExpr("concat(value, ' ', count) as body")
+    return frame.groupBy("value").count().selectExpr("concat(value, ' ', count) as body")
+
+
+def counts(spark, target, tmp_path: Path, mode: str) -> None:
+    """Run the stream that counts words with this output mode."""
     run(
-        told.writeStream.format("mqframe")
+        counted(spark, tmp_path)
+        .writeStream.format("mqframe")
         .options(**target.options(checkpointLocation=str(tmp_path / "checkpoint")))
         .outputMode(mode)
         .trigger(availableNow=True)
@@ -244,3 +249,27 @@ def test_an_update_stream_is_refused_by_spark(spark, target, tmp_path: Path) -> 
     with pytest.raises(PySparkException, match="mqframe does not support Update mode"):
         counts(spark, target, tmp_path, "update")
     assert target.messages() == []
+
+
+def test_changed_rows_are_written_once_by_foreach_batch(spark, target, tmp_path: Path) -> None:
+    def send(changed: Any, batch: int) -> None:
+        target.write(
+            changed, exactlyOnce="true", commitPath=str(tmp_path / "commits"), queryName=f"words-{batch}"
+        )
+
+    def start() -> StreamingQuery:
+        writer = counted(spark, tmp_path).writeStream.outputMode("update").foreachBatch(send)
+        return (
+            writer.option("checkpointLocation", str(tmp_path / "checkpoint"))
+            .trigger(availableNow=True)
+            .start()
+        )
+
+    run(start())
+    changed = Counter([b"a 2", b"b 1", b"a 3", b"c 1"])
+    assert target.bodies() == changed
+    # Forget the last commit: Spark runs the micro-batch again, as after a crash.
+    for commit in (tmp_path / "checkpoint" / "commits").glob("*1*"):
+        commit.unlink()
+    run(start())
+    assert target.bodies() == changed

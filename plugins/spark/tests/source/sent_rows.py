@@ -7,10 +7,14 @@ Row = tuple[str, str, int, int, bytes]
 
 
 class Sender:
-    """Sends to topics, evenly over their queues, and remembers what was stored."""
+    """Sends to topics, evenly over their queues, and remembers what was stored.
 
-    def __init__(self, nameserver: str) -> None:
+    `stores`: the folders of the brokers, as the option `path` takes them.
+    """
+
+    def __init__(self, nameserver: str, stores: str = "") -> None:
         self.nameserver = nameserver
+        self.stores = stores
         self.rows: list[Row] = []
 
     def send(self, count: int, *topics: str) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -262,6 +263,73 @@ def test_a_batch_that_failed_comes_again_exactly(spark, traffic, tmp_path) -> No
     run()
     assert Counter(batches[1]) == first
     assert Counter(row for batch in batches.values() for row in batch) == Counter(traffic.sent)
+
+
+def test_a_stream_over_an_empty_topic_waits_for_its_first_message(spark, traffic, tmp_path) -> None:
+    assert run_stream(spark, traffic, tmp_path) == []
+    assert landed(spark, tmp_path) == Counter()
+    traffic.send(7)
+    assert sum(run_stream(spark, traffic, tmp_path)) == 7
+    assert landed(spark, tmp_path) == Counter(traffic.sent)
+
+
+def test_a_stream_over_a_topic_that_is_not_there_says_so_and_can_be_started_again(
+    spark, tmp_path, mqframe_shared_cluster
+) -> None:
+    traffic = Traffic(mqframe_shared_cluster, "comes-later-on")
+    with pytest.raises(Exception, match=r"option topic = 'comes-later-on': .* knows no such topic"):
+        run_stream(spark, traffic, tmp_path)
+    mqframe_shared_cluster.create_topic(traffic.topic, 2)
+    traffic.send(5)
+    assert sum(run_stream(spark, traffic, tmp_path)) == 5
+    assert landed(spark, tmp_path) == Counter(traffic.sent)
+
+
+def test_a_pattern_that_no_topic_matches_yet_reads_those_that_come(
+    spark, tmp_path, mqframe_shared_cluster
+) -> None:
+    traffic = Traffic(mqframe_shared_cluster, "later-matched")
+    pattern = {"topic": None, "topicPattern": "later-ma.*"}
+    assert rows(source(spark, traffic, **pattern)) == []
+    assert run_stream(spark, traffic, tmp_path, **pattern) == []
+    mqframe_shared_cluster.create_topic(traffic.topic, 2)
+    traffic.send(6)
+    assert Counter(rows(source(spark, traffic, **pattern))) == Counter(traffic.sent)
+    # Queues that are new are entered in a micro-batch without rows, and read in the next.
+    assert sum(run_stream(spark, traffic, tmp_path, **pattern)) == 6
+    assert landed(spark, tmp_path) == Counter(traffic.sent)
+
+
+def test_a_plan_shows_what_is_read_and_progress_where_it_is(spark, traffic) -> None:
+    """Spark prunes no columns of Python sources and takes no description: the option and the offsets tell."""
+
+    def scanned(frame) -> str:
+        plan = frame._jdf.queryExecution().executedPlan().toString()
+        return re.sub(r"#\d+L?", "", re.search(r"BatchScan (.*?\])", plan)[1])
+
+    traffic.send(3)
+    assert scanned(source(spark, traffic, columns="tags,queue_offset")) == "mqframe[tags, queue_offset]"
+    every = ", ".join(source(spark, traffic).columns)
+    assert scanned(source(spark, traffic).select("tags")) in (f"mqframe[{every}]", "mqframe[tags]")
+    stream = source(spark, traffic, stream=True).writeStream.format("noop").trigger(availableNow=True)
+    query = stream.start()
+    assert query.awaitTermination(120)
+    (reported,) = query.lastProgress.sources
+    ends = {f"broker-a/{queue}": sum(row[0] == queue for row in traffic.sent) for queue in range(3)}
+    assert json.loads(reported.endOffset) == json.loads(reported.latestOffset) == {traffic.topic: ends}
+
+
+def test_pandas_has_the_rows_of_a_topic(spark, traffic) -> None:
+    traffic.send(9)
+    table = source(spark, traffic).toPandas().sort_values(["queue_id", "queue_offset"])
+    found = zip(table.queue_id, table.queue_offset, map(bytes, table.body), strict=True)
+    assert Counter(found) == Counter(traffic.sent)
+    assert str(table.queue_offset.dtype) == "int64"
+    assert [str(table[name].dtype)[:10] for name in ("born_timestamp", "store_timestamp")] == [
+        "datetime64"
+    ] * 2
+    properties = dict(table.properties.iloc[0])
+    assert (properties["word"], properties["TAGS"]) == ("größer €", table.tags.iloc[0])
 
 
 class Lake:

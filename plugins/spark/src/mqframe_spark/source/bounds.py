@@ -56,7 +56,7 @@ def parse_bound(text: str) -> Bound:
         return Bound("group", group=group)
     if not word.startswith("{"):
         raise SettingError('must be earliest, latest, group:NAME or JSON {"topic": {"broker/queue": offset}}')
-    return Bound("offsets", offsets=_by_queue(word, "offset", _offset))
+    return Bound("offsets", offsets=_by_queue(word, "offset", parse_offset))
 
 
 def _by_queue(text: str, what: str, parse: Callable[[Any], int | None]) -> dict[MessageQueue, int]:
@@ -68,25 +68,32 @@ def _by_queue(text: str, what: str, parse: Callable[[Any], int | None]) -> dict[
     found = {}
     for topic, queues in table.items() if isinstance(table, dict) else ():
         for key, given in queues.items() if isinstance(queues, dict) else ():
-            broker, _, number = str(key).rpartition("/")
             try:
                 value = parse(given)
             except SettingError as problem:
                 raise SettingError(f"{topic}: {key!r}: {problem}") from None
-            if not broker and number.isdecimal() and value is not None:
+            if key.isdecimal() and value is not None:
                 raise SettingError(
                     f"{topic}: {key!r}: {given!r} is not broker/queue: {what}; queues belong to "
-                    f'brokers: write {{"{topic}": {{"broker-a/{number}": {json.dumps(given)}}}}}'
+                    f'brokers: write {{"{topic}": {{"broker-a/{key}": {json.dumps(given)}}}}}'
                 )
-            if not broker or not number.isdecimal() or value is None:
+            queue = queue_named(topic, key)
+            if queue is None or value is None:
                 raise SettingError(f"{topic}: {key!r}: {given!r} is not broker/queue: {what}")
-            found[MessageQueue(topic, broker, int(number))] = value
+            found[queue] = value
     if not found:
         raise SettingError(f'holds no {what}; write {{"topic": {{"broker/queue": {what}}}}}')
     return found
 
 
-def _offset(value: Any) -> int | None:
+def queue_named(topic: str, name: str) -> MessageQueue | None:
+    """The queue of `topic` that is called `name`, as broker-a/0; `None` for what is no such name."""
+    broker, _, number = name.rpartition("/")
+    return MessageQueue(topic, broker, int(number)) if broker and number.isdecimal() else None
+
+
+def parse_offset(value: Any) -> int | None:
+    """An offset in JSON, `AT_EARLIEST` and `AT_LATEST` among them; `None` for what is none."""
     return value if type(value) is int and value >= AT_EARLIEST else None
 
 

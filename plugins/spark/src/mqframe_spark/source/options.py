@@ -18,6 +18,7 @@ from mqframe_spark.access import ACCESS_NAMES, OPEN, Access, parse_access
 from mqframe_spark.given import Given, group_name, if_any, option_names, options_of
 from mqframe_spark.records.schema import ARROW_SCHEMA
 from mqframe_spark.retrying import growing
+from mqframe_spark.source.assigning import Assigned, parse_assigned
 from mqframe_spark.source.bounds import EARLIEST, LATEST, Bound, check_order, parse_bound, parse_time
 from mqframe_spark.zones import OPTION as ZONE
 from mqframe_spark.zones import TIMES, in_zone, zone_of
@@ -133,13 +134,20 @@ class SourceOptions:
         "default that of the folder, stands for the broker; tasks read the same path on every machine",
         from_conf=_folders,
     )
-    topic: str = setting("", doc="the topic; this or one of the next two must be given", from_conf=_topic)
+    topic: str = setting("", doc="the topic; this or one of the next three must be given", from_conf=_topic)
     topics: tuple[str, ...] = setting((), doc="several topics, with commas between", from_conf=_topics)
     topic_pattern: str = setting(
         "",
         doc="a regular expression for whole names; topics of the system, retries and dead letters are "
         "left out",
         from_conf=_pattern,
+    )
+    assign: Assigned | None = setting(
+        None,
+        doc='only these queues: `{"orders": ["broker-a/0", "broker-b/3"]}`, or with where reading begins, '
+        'instead of `startingOffsets`: `{"orders": {"broker-a/0": 23, "broker-a/1": -2}}`; a queue that is '
+        "not there is refused",
+        from_conf=parse_assigned,
     )
     tags: str = setting("*", doc="only messages with one of these tags, `paid || refunded`", from_conf=_tags)
     sql: str = setting(
@@ -177,8 +185,12 @@ class SourceOptions:
     )
     min_partitions: int = setting(
         1,
-        doc="queues are split until there are so many tasks; a task reads a million messages at most in any "
-        "case",
+        doc="queues are split until there are so many tasks, where they hold as many messages",
+        check=at_least(1),
+    )
+    max_records_per_partition: int = setting(
+        1_000_000,
+        doc="messages that one task reads at most; queues that hold more are split",
         check=at_least(1),
     )
     max_offsets_per_trigger: int | None = setting(
@@ -249,7 +261,8 @@ class SourceOptions:
     @property
     def starting(self) -> Bound:
         """The first of a batch, and where a new stream begins."""
-        return self.starting_offsets or self.starting_timestamp or EARLIEST
+        assigned = self.assign.starting if self.assign else None
+        return self.starting_offsets or self.starting_timestamp or assigned or EARLIEST
 
     @property
     def ending(self) -> Bound:
@@ -288,7 +301,7 @@ def parse_options(given: Mapping[str, str]) -> SourceOptions:
     """
     table = Given(given, NAMES, "the source")
     for names in (
-        ("topic", "topics", "topicPattern"),
+        ("topic", "topics", "topicPattern", "assign"),
         ("startingOffsets", "startingTimestamp"),
         ("endingOffsets", "endingTimestamp"),
         ("sql", "tags"),
@@ -300,10 +313,12 @@ def parse_options(given: Mapping[str, str]) -> SourceOptions:
         table.change(TIMES, partial(in_zone, zone=zone_of(zone)))
     values = table.read(SourceOptions)
     for name, field in options_of(SourceOptions):
-        if isinstance(values.get(field.name), Bound):
+        if isinstance(values.get(field.name), Bound | Assigned):
             values[field.name] = attrs.evolve(values[field.name], option=f"{name} = {table.get(name)!r}")
     if values.get("topic"):
         values["topics"] = (values["topic"],)
+    elif values.get("assign"):
+        values["topics"] = values["assign"].topics
     options = SourceOptions(
         **{**values, "nameserver": _nameserver(table, values)},
         access=parse_access(table),
@@ -349,8 +364,18 @@ def _check(options: SourceOptions, table: Given) -> None:
             f"options minOffsetsPerTrigger = '{least}' and maxOffsetsPerTrigger = '{most}' contradict each "
             "other: the first is larger"
         )
+    assigned = options.assign.starting if options.assign else None
+    if assigned is not None and (other := options.starting_offsets or options.starting_timestamp):
+        raise SettingError(
+            f"options {assigned.option} and {other.option} contradict each other: both say where reading "
+            "begins; give queues without offsets, or leave out the second"
+        )
     check_order(options.starting, options.ending)
     for bound in (options.starting, options.ending):
         for queue in {**bound.offsets, **bound.times}:
+            what = f"option {bound.option}: topic {queue.topic}"
             if not options.wants(queue.topic):
-                raise SettingError(f"option {bound.option}: topic {queue.topic} is not one of those to read")
+                raise SettingError(f"{what} is not one of those to read")
+            if options.assign is not None and queue not in options.assign.queues:
+                name = f"{queue.broker_name}/{queue.queue_id}"
+                raise SettingError(f"{what}, queue {name} is not one of those that option assign names")

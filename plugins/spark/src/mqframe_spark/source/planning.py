@@ -16,9 +16,6 @@ log = get_logger("spark")
 
 Narrow = Callable[[MessageQueue, int, int, Callable[[MessageQueue, int], int]], tuple[int, int]]
 
-SPAN_ROWS_MAX = 1_000_000
-"""A queue with more messages is read by several tasks."""
-
 
 class Planner:
     """Asks `origin`, which it closes. Used on the driver only."""
@@ -58,7 +55,8 @@ class Planner:
 
     def tasks(self, start: Positions, end: Positions) -> list[Span]:
         """What lies between two positions, one span a task."""
-        return split(spans(start, end, anew=self._anew), self._options.min_partitions, SPAN_ROWS_MAX)
+        found = spans(start, end, anew=self._anew)
+        return split(found, self._options.min_partitions, self._options.max_records_per_partition)
 
     def now(self, start: Positions) -> tuple[dict[MessageQueue, int], dict[MessageQueue, int]]:
         """Beginnings of the queues that `start` does not hold, and the ends of all that can be asked now.
@@ -66,7 +64,7 @@ class Planner:
         A queue that ends before its offset in `start` was made anew. It is told of, and counts as new, where
         data loss is no failure; otherwise `DataLoss` is raised.
         """
-        heads = self._origin.heads(self._origin.queues(patient=True, known=start), patient=True)
+        heads = self._origin.heads(self._queues(known=start), patient=True)
         anew = [queue for queue, end in heads.items() if end < start.get(queue, 0)]
         if anew:
             queue = min(anew)
@@ -76,7 +74,7 @@ class Planner:
 
     def heads(self) -> dict[MessageQueue, int]:
         """The ends of all queues that can be asked now."""
-        return self._origin.heads(self._origin.queues(patient=True), patient=True)
+        return self._origin.heads(self._queues(), patient=True)
 
     def target(self) -> dict[MessageQueue, int]:
         """Where a stream stops that reads what is there now. Raises `SettingError` as `batch` does."""
@@ -107,8 +105,16 @@ class Planner:
         """Close what the origin holds open."""
         self._origin.close()
 
+    def _queues(self, *, patient: bool = True, known: Positions | None = None) -> list[MessageQueue]:
+        """Those that are to be read, asked now. Raises what an origin does, and as `Assigned.of` does."""
+        found = self._origin.queues(patient=patient, known=known)
+        if self._options.assign is None:
+            return found
+        where = " in its files, where a queue is once it holds a message" if self._options.path else ""
+        return self._options.assign.of(found, patient=patient, where=where)
+
     def _ends(self) -> tuple[dict[MessageQueue, int], dict[MessageQueue, int]]:
-        queues = self._origin.queues()
+        queues = self._queues(patient=False)
         low = self._origin.beginnings(queues)
         # Retention may empty a queue between the two questions.
         return low, {queue: max(end, low[queue]) for queue, end in self._origin.heads(queues).items()}

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from mqframe.core.errors import FixError
 from mqframe.core.messages.message import MessageQueue
+from mqframe_spark.source.bounds import queue_named
 
 Positions = Mapping[MessageQueue, int]
 
@@ -52,10 +53,10 @@ def from_json(table: Mapping[str, Any], wants: Callable[[str], bool]) -> dict[Me
                 "checkpointLocation for other topics"
             )
         for key, offset in queues.items():
-            broker, _, number = key.rpartition("/")
-            if not broker or not number.isdecimal() or not isinstance(offset, int):
+            queue = queue_named(topic, key)
+            if queue is None or not isinstance(offset, int):
                 raise FixError(f"offset {key!r}: {offset!r} in the checkpoint is not broker/queue: offset")
-            positions[MessageQueue(topic, broker, int(number))] = offset
+            positions[queue] = offset
     return positions
 
 

@@ -17,6 +17,7 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
+from mqframe.core.messages.message import MessageQueue
 from mqframe_spark.records.schema import check_schema
 from mqframe_spark.source.options import SourceOptions
 from mqframe_spark.source.planning import Planner
@@ -81,7 +82,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._target is None:
             self._options.check_endless()
         planner = self._plan()
-        begun = from_json(start, self._options.wants)
+        begun = self._positions(start)
         self._tell_group(begun)  # Spark never says that it committed the last batch, but it asks what follows
         fresh, heads = planner.now(begun)
         if self._target is not None:
@@ -121,8 +122,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """One partition for each queue that has something between the two, several for a long one."""
         if BEGIN in start:
             return []
-        wants = self._options.wants
-        found = self._plan().tasks(from_json(start, wants), from_json(end, wants))
+        found = self._plan().tasks(self._positions(start), self._positions(end))
         return [QueueSpan(span) for span in found]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -131,7 +131,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def commit(self, end: dict[str, Any]) -> None:
         """Everything before `end` was processed: tell the group that wants to know."""
-        self._tell_group(from_json(end, self._options.wants))
+        self._tell_group(self._positions(end))
 
     def _tell_group(self, done: Positions) -> None:
         """Have `commitToGroup` hold `done`, of which everything was processed."""
@@ -145,6 +145,13 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._planner is not None:
             self._planner.close()
             self._planner = None
+
+    def _positions(self, table: dict[str, Any]) -> dict[MessageQueue, int]:
+        """What `table` of a checkpoint says. Raises `FixError` where that is of what is not to be read."""
+        found = from_json(table, self._options.wants)
+        if self._options.assign is not None:
+            self._options.assign.check_known(found)
+        return found
 
     def _plan(self) -> Planner:
         if self._planner is None:
