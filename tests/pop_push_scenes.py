@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mqframe_admin.rules.retry_waits import listed_waits
 from mqframe_testing.cluster_scene import ClusterScene
 
 from mqframe import AsyncAdmin
@@ -13,7 +14,6 @@ from mqframe.client.settings import ClientSettings
 from mqframe.core.consuming.consume_result import ConsumeResult
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 from mqframe.core.messages.message import Message, ReceivedMessage
-from mqframe.core.retry.redelivery import listed_waits
 
 GROUP = "billing"
 OK, LATER = ConsumeResult.SUCCESS, ConsumeResult.RECONSUME_LATER

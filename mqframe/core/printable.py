@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_HIDDEN: Final = "\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff"
+HIDDEN: Final = "\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff"
 """Behind the first 32: DEL, the second set of controls, which some terminals obey as well, what turns the
 direction of writing, and two line ends."""
-_UNSAFE: Final = re.compile(f"[\x00-\x1f{_HIDDEN}\ud800-\udfff]")
-_UNSAFE_IN_LINES: Final = re.compile(f"[\x00-\x08\x0b-\x1f{_HIDDEN}\ud800-\udfff]")
-_UNSAFE_IN_JSON: Final = re.compile(f"[{_HIDDEN}]")
+_UNSAFE: Final = re.compile(f"[\x00-\x1f{HIDDEN}\ud800-\udfff]")
+_UNSAFE_IN_LINES: Final = re.compile(f"[\x00-\x08\x0b-\x1f{HIDDEN}\ud800-\udfff]")
 _NAMED: Final = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 
 
@@ -22,11 +21,6 @@ def printable(text: str) -> str:
 def printable_lines(text: str) -> str:
     """As `printable`, but line ends and tabs stay."""
     return _UNSAFE_IN_LINES.sub(_escaped, text)
-
-
-def printable_json(encoded: str) -> str:
-    r"""JSON without what terminals obey: what JSON itself leaves as it is becomes \u escapes; same value."""
-    return _UNSAFE_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", encoded)
 
 
 def shortened(text: str, characters_max: int) -> str:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqframe.core.printable import printable, printable_json, printable_lines, shortened
+from mqframe.core.printable import printable, printable_lines, shortened
 
 HARMFUL = [*map(chr, range(32)), *map(chr, range(0x7F, 0xA0)), "\u202e", "\u2028", "\u2066", "\ufeff"]
 
@@ -32,13 +30,6 @@ def test_control_characters_become_escapes(text: str, shown: str) -> None:
 def test_nothing_that_a_terminal_obeys_is_left(text: str) -> None:
     assert not set(printable(text)).intersection(HARMFUL)
     assert set(printable_lines(text)).intersection(HARMFUL) <= {"\n", "\t"}
-
-
-@given(st.text(alphabet=st.one_of(st.sampled_from(HARMFUL), st.characters(exclude_categories=["Cs"]))))
-def test_json_keeps_its_value(text: str) -> None:
-    shown = printable_json(json.dumps({"body": text}, ensure_ascii=False))
-    assert json.loads(shown) == {"body": text}
-    assert not set(shown).intersection(HARMFUL)
 
 
 def test_a_long_text_is_shortened_to_its_beginning_and_its_length() -> None:

@@ -6,6 +6,7 @@ import asyncio
 import itertools
 
 import pytest
+from mqframe_admin.rules.retry_waits import listed_waits
 from mqframe_testing import ClusterScene
 
 from mqframe import AsyncAdmin
@@ -18,7 +19,6 @@ from mqframe.core.consuming.consume_result import ConsumeResult
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 from mqframe.core.errors import FixError, RouteError
 from mqframe.core.messages.message import Message, MessageQueue
-from mqframe.core.retry.redelivery import listed_waits
 
 GROUP = "billing"
 OK, SUSPEND = ConsumeResult.SUCCESS, ConsumeResult.SUSPEND_CURRENT_QUEUE_A_MOMENT

@@ -26,10 +26,6 @@ programs that make clients `from_config`."""
 PARTS: Final[Mapping[str, tuple[str, ...]]] = {"server": ("nameserver", "broker")}
 """Programs that are made of several others."""
 ALL_SECTIONS: Final = frozenset(section for sections in PROGRAMS.values() for section in sections)
-WITH_PROFILES: Final = frozenset(PROGRAMS[CLIENT]) - {"client", "net"}
-"""Sections of clients that may have profiles."""
-OF_BROKERS: Final = frozenset({"broker", "store", *STANDARD_SERVICES})
-"""Sections that may have profiles for single brokers, by their names."""
 
 
 def others_of(program: str) -> frozenset[str]:

@@ -8,8 +8,6 @@ from typing import Final, NamedTuple, TypeVar
 
 from mqframe.core.measuring.histogram import Histogram, merged
 
-OVERFLOW = ("otel_metric_overflow", "true")
-"""The only label of the series that stands for all those beyond the limit, as OpenTelemetry names it."""
 KEYS_MAX: Final = 10_000
 """Most keys of a table that counts for monitoring alone: strangers choose the names of topics and groups."""
 

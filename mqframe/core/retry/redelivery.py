@@ -6,11 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from mqframe.core.codes import ResponseCode
-from mqframe.core.consuming.group_config import (
-    CustomizedRetryPolicy,
-    GroupRetryPolicy,
-    SubscriptionGroupConfig,
-)
+from mqframe.core.consuming.group_config import GroupRetryPolicy, SubscriptionGroupConfig
 from mqframe.core.errors import Refusal
 
 REDELIVER_SECONDS: Final = 5.0
@@ -61,17 +57,6 @@ def ordered_interval(group: SubscriptionGroupConfig) -> int | None:
     """
     waits = retry_schedule(group.group_retry_policy) if group.consume_message_orderly else None
     return waits[0] if waits else None
-
-
-def listed_waits(waits: Sequence[int]) -> GroupRetryPolicy:
-    """The policy of a group whose messages come back after `waits` (ms), one after the other.
-
-    The last one is kept; without any the broker's levels count.
-    """
-    if not waits:
-        return GroupRetryPolicy()
-    unused = [waits[0]] * (FIRST_LEVEL - 1)
-    return GroupRetryPolicy("CUSTOMIZED", CustomizedRetryPolicy([*unused, *waits]))
 
 
 def check_policy(group: str, policy: GroupRetryPolicy) -> None:

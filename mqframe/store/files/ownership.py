@@ -67,25 +67,6 @@ def _locked(layout: Layout) -> int:
     return descriptor
 
 
-def is_in_use(layout: Layout) -> bool:
-    """Whether some broker holds the directory; its lock is looked at, never taken. Raises OSError.
-
-    Where the system cannot tell (it is not Linux), `False`.
-    """
-    if not hasattr(fcntl, "F_OFD_GETLK"):
-        return False
-    try:
-        descriptor = os.open(layout.lock, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return False
-    try:
-        asked = struct.pack("hhqqi", fcntl.F_WRLCK, os.SEEK_SET, 0, 1, 0)
-        answer = fcntl.fcntl(descriptor, fcntl.F_OFD_GETLK, asked)
-        return bool(struct.unpack("hhqqi", answer)[0] != fcntl.F_UNLCK)
-    finally:
-        os.close(descriptor)
-
-
 def _lock_first_byte(descriptor: int) -> None:
     if hasattr(fcntl, "F_OFD_SETLK"):
         # Belongs to the open file, not to the process: a second store in this process is refused too, and

@@ -7,13 +7,13 @@ from collections import defaultdict
 
 import pytest
 from keyed_scenes import GROUP, LATER, OK, KeyedScene
+from mqframe_admin.rules.retry_waits import listed_waits
 from mqframe_keyed import KeyedOptions
 from mqframe_testing.cluster import Cluster
 
 from mqframe import AsyncAdmin, AsyncPushConsumer, Message, Producer, PushConsumer
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 from mqframe.core.errors import FixError, SettingError
-from mqframe.core.retry.redelivery import listed_waits
 from mqframe.hooks.interfaces import ConsumeContext, ConsumeHook
 
 

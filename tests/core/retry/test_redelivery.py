@@ -17,7 +17,6 @@ from mqframe.core.errors import Refusal
 from mqframe.core.retry.redelivery import (
     DELAY_MS_MAX,
     check_policy,
-    listed_waits,
     ordered_interval,
     retry_level,
     retry_schedule,
@@ -59,13 +58,6 @@ def test_schedules(policy, expected):
     assert retry_schedule(policy) == expected
 
 
-def test_waits_that_are_listed_are_those_that_are_kept():
-    assert retry_schedule(listed_waits([])) is None
-    policy = listed_waits([10_000, 30_000])
-    check_policy("g", policy)
-    assert retry_schedule(policy) == (10_000, 30_000)
-
-
 def test_exponential_waits_grow_to_their_limit():
     schedule = retry_schedule(exponential(1000, 60_000, 3))
     assert schedule is not None
@@ -104,7 +96,7 @@ def test_bad_policies(policy, words):
 
 
 def test_only_groups_that_say_that_they_consume_in_order_have_one_interval() -> None:
-    waits = listed_waits([7000, 9000])
+    waits = customized(7000, 7000, 7000, 9000)
     assert ordered_interval(SubscriptionGroupConfig("g", group_retry_policy=waits)) is None
     assert ordered_interval(SubscriptionGroupConfig("g", consume_message_orderly=True)) is None
     ordered = SubscriptionGroupConfig("g", consume_message_orderly=True, group_retry_policy=waits)

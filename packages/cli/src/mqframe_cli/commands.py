@@ -14,10 +14,11 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from mqframe.core.errors import FixError, MqframeError, PluginError, RetryError
-from mqframe.core.printable import printable, printable_json
+from mqframe.core.printable import printable
 from mqframe_cli.built_in import COMMANDS
 from mqframe_cli.contexts.chosen import forget_cluster, offer_contexts
 from mqframe_cli.settings.run_plugins import PLUGINS_OF_RUN
+from mqframe_cli.text.json_text import printable_json
 
 if TYPE_CHECKING:
     from mqframe.hooks.manager import PluginManager

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from mqframe_admin.rules.retry_waits import listed_waits
 from msgspec import to_builtins
 
 from mqframe.core.delay.levels import parse_levels
 from mqframe.core.messages.names import is_system_group
 from mqframe.core.printable import printable_lines
 from mqframe.core.retry.policy import RETRIES_MAX
-from mqframe.core.retry.redelivery import listed_waits
 from mqframe.core.versions import version_text
 from mqframe_cli.access import admin_client, admin_command
 from mqframe_cli.commands import FAILED, new_app

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import msgspec
 import typer
 
-from mqframe.core.printable import printable, printable_json
+from mqframe.core.printable import printable
 from mqframe_cli.contexts.chosen import name_servers
 from mqframe_cli.text.body import TEXT
+from mqframe_cli.text.json_text import printable_json
 from mqframe_cli.text.layout import Column, table_lines
 
 if TYPE_CHECKING:

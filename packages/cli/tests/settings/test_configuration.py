@@ -13,6 +13,7 @@ import attrs
 import pytest
 from mqframe_cli.settings.configuration import (
     BUSY_POLL_MICROSECONDS,
+    WITH_PROFILES,
     host_option,
     load,
     service_kinds,
@@ -22,7 +23,7 @@ from mqframe_cli.settings.rocketmq_keys import JAVA_PROPERTIES, ROCKETMQ_KEYS
 from mqframe_cli.settings.rocketmq_meanings import HINTS, REFUSED
 from mqframe_cli.settings.run_plugins import PLUGINS_OF_RUN
 
-from mqframe.core.config.programs import PROGRAMS, STANDARD_SERVICES
+from mqframe.core.config.programs import CLIENT, PROGRAMS, STANDARD_SERVICES
 from mqframe.core.errors import SettingError
 from mqframe.hooks import sections
 from mqframe.hooks.manager import PluginManager
@@ -324,3 +325,8 @@ def test_old_names_are_those_that_were() -> None:
     variables = {f"MQFRAME_{old.upper().replace('.', '_')}": str(usual[new]) for old, new in moved.items()}
     assert values("broker", variables=variables) == usual
     assert len(load("broker", {}, None, (), variables).warnings) == 1
+
+
+def test_clients_have_profiles_where_there_may_be_several_of_a_kind() -> None:
+    assert {"producer", "consumer", "admin"} == WITH_PROFILES
+    assert set(PROGRAMS[CLIENT]) > WITH_PROFILES

@@ -1,6 +1,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mqframe_admin.rules.retry_waits import listed_waits
 from mqframe_grpc.proto import messages as m
 from mqframe_grpc.rules.codes import Rejected
 from mqframe_grpc.rules.send_checks import SendLimits
@@ -13,7 +14,7 @@ from mqframe.core.consuming.group_config import (
     GroupRetryPolicy,
     SubscriptionGroupConfig,
 )
-from mqframe.core.retry.redelivery import DELAY_MS_MAX, listed_waits
+from mqframe.core.retry.redelivery import DELAY_MS_MAX
 
 LIMITS = SendLimits()
 # The levels, from the first on.

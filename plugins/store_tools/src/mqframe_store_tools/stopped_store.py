@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
+import struct
 from pathlib import Path
 
 from mqframe.core.errors import SettingError
 from mqframe.store.files.layout import Layout
-from mqframe.store.files.ownership import is_in_use
 
 
 def known_store(directory: Path) -> Layout:
@@ -36,8 +38,27 @@ def known_store(directory: Path) -> Layout:
 
 def refuse_in_use(layout: Layout) -> None:
     """Raise `SettingError` when a broker uses the store; nothing is locked."""
-    if is_in_use(layout):
+    if _is_in_use(layout):
         raise SettingError(
             f"a broker uses {layout.root} (it holds {layout.lock}), so its files change: stop it, or take a"
             " snapshot of the file system and look at that"
         )
+
+
+def _is_in_use(layout: Layout) -> bool:
+    """Whether some broker holds the directory; its lock is looked at, never taken. Raises OSError.
+
+    Where the system cannot tell (it is not Linux), `False`.
+    """
+    if not hasattr(fcntl, "F_OFD_GETLK"):
+        return False
+    try:
+        descriptor = os.open(layout.lock, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        asked = struct.pack("hhqqi", fcntl.F_WRLCK, os.SEEK_SET, 0, 1, 0)
+        answer = fcntl.fcntl(descriptor, fcntl.F_OFD_GETLK, asked)
+        return bool(struct.unpack("hhqqi", answer)[0] != fcntl.F_UNLCK)
+    finally:
+        os.close(descriptor)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from mqframe_admin.rules.retry_waits import listed_waits
 from mqframe_testing.consuming import ClientScene
 
 from mqframe.client.consuming.group.joining import check_filters, group_interval, look_up
@@ -13,7 +14,6 @@ from mqframe.core.filtering.filter_expression import Sql, filter_of
 from mqframe.core.requests.admin import GetSubscriptionGroupConfig
 from mqframe.core.requests.consumers import CheckClientConfig
 from mqframe.core.requests.nameserver import GetRouteinfoByTopic
-from mqframe.core.retry.redelivery import listed_waits
 from mqframe.core.wire.frame import Frame
 from mqframe.core.wire.loose_json import dumps
 

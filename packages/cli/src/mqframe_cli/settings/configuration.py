@@ -16,10 +16,8 @@ from mqframe.core.config.layers import Given, Layer, Rank, command_line, environ
 from mqframe.core.config.missing_sections import refuse_missing_sections
 from mqframe.core.config.programs import (
     CLIENT,
-    OF_BROKERS,
     PROGRAMS,
     STANDARD_SERVICES,
-    WITH_PROFILES,
     others_of,
 )
 from mqframe.core.errors import PluginError, SettingError
@@ -39,6 +37,10 @@ from mqframe_cli.settings.run_plugins import plugin_manager
 if TYPE_CHECKING:
     from mqframe.hooks.manager import PluginManager
 
+WITH_PROFILES: Final = frozenset(PROGRAMS[CLIENT]) - {"client", "net"}
+"""Sections of clients that may have profiles."""
+OF_BROKERS: Final = frozenset({"broker", "store", *STANDARD_SERVICES})
+"""Sections that may have profiles for single brokers, by their names."""
 _CLASSES: Final[Mapping[str, str]] = {
     "nameserver": "mqframe.nameserver.settings:NameServerSettings",
     "broker": "mqframe.broker.settings:BrokerSettings",

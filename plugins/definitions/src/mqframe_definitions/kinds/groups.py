@@ -6,9 +6,9 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, ClassVar, Final
 
 import msgspec
+from mqframe_admin.rules.retry_waits import listed_waits
 
 from mqframe.core.consuming.group_config import (
-    CustomizedRetryPolicy,
     ExponentialRetryPolicy,
     GroupRetryPolicy,
     SubscriptionGroupConfig,
@@ -128,6 +128,4 @@ def _policy_of(waits: list[int] | GrowingWaits) -> GroupRetryPolicy:
     if isinstance(waits, GrowingWaits):
         grows = ExponentialRetryPolicy(waits.initial, waits.max, waits.multiplier)
         return GroupRetryPolicy("EXPONENTIAL", exponential_retry_policy=grows)
-    if not waits:
-        return GroupRetryPolicy()
-    return GroupRetryPolicy("CUSTOMIZED", CustomizedRetryPolicy([*[waits[0]] * _UNUSED, *waits]))
+    return listed_waits(waits)

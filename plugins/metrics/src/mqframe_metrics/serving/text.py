@@ -10,10 +10,12 @@ from itertools import accumulate
 from math import inf, isfinite, isnan
 from typing import Final
 
-from mqframe.core.measuring.family import OVERFLOW, Family, Labels, Value
+from mqframe.core.measuring.family import Family, Labels, Value
 from mqframe.core.measuring.histogram import Histogram
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+OVERFLOW: Final = ("otel_metric_overflow", "true")
+"""The only label of the series that stands for all those beyond the limit, as OpenTelemetry names it."""
 _PLACE: Final = "\0"
 """Where labels go in a pattern."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
+from mqframe_admin.rules.retry_waits import listed_waits
 from mqframe_pop.client.push.retry_times import REFRESH_SECONDS, RetryTimes
 from mqframe_testing.manual_clock import ManualClock
 
@@ -12,7 +13,6 @@ from mqframe.client.configuration.consumer_settings import ConsumerSettings
 from mqframe.core.codes import ResponseCode
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 from mqframe.core.errors import AnswerError, ConnectError
-from mqframe.core.retry.redelivery import listed_waits
 from mqframe.core.wire import loose_json
 
 
