@@ -7,7 +7,6 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from mqframe.client.connection.each_answer import each_answer
 from mqframe.client.connection.instance import ClientInstance
 from mqframe.client.sending.api import SendApi
 from mqframe.client.sending.in_flight_limit import AsyncInFlightLimit
@@ -81,6 +80,8 @@ class ClientHookPort:
 
     async def values(self, namespace: str) -> list[dict[str, str]]:
         """Raises `RetryError` when no name server answers."""
+        from mqframe.client.connection.each_answer import each_answer  # few hooks read such values
+
         asked = {each: self._values(each, namespace) for each in self._instance.routes.nameservers}
         return await each_answer(asked, "values were not read", "no name server", self._group)
 

@@ -21,8 +21,7 @@ PROGRAMS: Final[Mapping[str, tuple[str, ...]]] = {
     "proxy": ("client", "access", "net", "monitoring"),
     CLIENT: ("client", "net", "producer", "consumer", "admin"),
 }
-"""The sections that each program has, besides those that plugins bring. `client` stands for
-programs that make clients `from_config`."""
+"""The sections of each program, but those of plugins; `client`: programs with clients `from_config`."""
 PARTS: Final[Mapping[str, tuple[str, ...]]] = {"server": ("nameserver", "broker")}
 """Programs that are made of several others."""
 ALL_SECTIONS: Final = frozenset(section for sections in PROGRAMS.values() for section in sections)

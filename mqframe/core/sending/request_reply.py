@@ -59,8 +59,7 @@ def is_request(message: ReceivedMessage) -> bool:
 def is_expired(message: ReceivedMessage, now_ms: int) -> bool:
     """Whether `message` is a request whose sender has given up by `now_ms`, as it said beforehand.
 
-    By the clocks of both: that of the sender gave the time of birth. Go's clients say seconds where others
-    say ms (producer.go), none for less than one: what may be seconds is taken for them.
+    By the clocks of both. A TTL below 1,000 is that of a client in Go, which says seconds (producer.go).
     """
     if not is_request(message):
         return False
