@@ -147,6 +147,15 @@ async def test_a_schema_that_cannot_be_used_lets_nothing_through() -> None:
     assert prepared(hook, Message("orders", b'"seven"')) == {0: {"schemaVersion": "2"}}
 
 
+async def test_what_a_validator_fails_at_is_not_sent() -> None:
+    hook, port = SchemaCheck(), KeepingPort({})
+    port.keep("orders", SchemaHead(1), SchemaVersion(1, "json", '{"pattern":"(secret"}'))
+    await hook.attach(port)
+    with pytest.raises(BodyRefused, match="looking at it failed with ") as told:
+        prepared(hook, Message("orders", b'"secret"'))
+    assert "secret" not in str(told.value)
+
+
 async def test_an_entry_that_nobody_can_read_stops_its_own_topic_alone() -> None:
     hook, port = SchemaCheck(), kept()
     port.tables[NAMESPACE][0]["others"] = "{"

@@ -110,6 +110,9 @@ class SchemaCheck(SendHook):
             ) from None
         except MqframeError as problem:  # an older version of a kind whose library is missing
             raise BodyRefused(topic, f"nobody can tell here: {problem}") from problem
+        except Exception as problem:  # of a validator: what nobody has looked at is not sent
+            # Its words may hold parts of the body.
+            raise BodyRefused(topic, f"looking at it failed with {type(problem).__name__}") from None
 
     def _look(self) -> None:
         if self._port is not None and (self._looking is None or self._looking.done()):

@@ -126,6 +126,10 @@ def test_alternatives_that_become_one_when_they_are_closed_are_still_two() -> No
         ),
         ({"$ref": "#/$defs/None"}, "refers to #/"),
         ({"$dynamicRef": "#a"}, "is not followed here"),
+        ({"items": [{"type": "object"}]}, "the JSON schema is none at #/items"),
+        ({"prefixItems": [{"pattern": "("}]}, r"the pattern '\(', which is none: missing"),
+        ({"patternProperties": {"*": True}}, r"the pattern '\*', which is none: nothing to repeat"),
+        ("[" * 100_000, "nested too deeply"),
     ],
 )
 def test_what_is_no_schema_is_told(source: Any, problem: str) -> None:
