@@ -139,6 +139,25 @@ def schema(content: str) -> object:
     return load(content)
 
 
+def topic_schema(content: str | bytes) -> object:
+    from mqframe_schemas.formats.chosen import format_of
+
+    return format_of(content).parse(content)
+
+
+def descriptor_set(content: bytes) -> object:
+    from mqframe_schemas.formats.protobuf_bodies import ProtobufFormat
+
+    return ProtobufFormat().parse(content)
+
+
+def kept_schema(content: str) -> object:
+    from mqframe_schemas.rules.history import merged_heads, merged_versions
+
+    merged_versions("t", [{"1": content}])
+    return merged_heads([{"t": content}])
+
+
 def etcd_answer(content: bytes) -> object:
     from mqframe_etcd.answers import refusal, result
 
@@ -167,6 +186,8 @@ TEXTS: dict[str, Callable[[str], object]] = {
     "accounts": accounts,
     "Avro schema": schema,
     "Spark's bound": bound,
+    "schema of a topic": topic_schema,
+    "schema that is kept": kept_schema,
 }
 BYTES: dict[str, Callable[[bytes], object]] = {
     "JSON body": lambda content: JSON.decode(content, Any),
@@ -180,6 +201,8 @@ BYTES: dict[str, Callable[[bytes], object]] = {
     "rows in CSV": partial(in_file, lambda path: list(read_rows(path)), "x.csv"),
 }
 BYTES["answer of etcd"] = etcd_answer
+BYTES["file with the schema of a topic"] = topic_schema
+BYTES["descriptor set"] = descriptor_set
 BYTES["what a run noted of its disk"] = partial(in_file, noted_failure, "failed.json")
 FAULT = {"credentials": ValueError, "accounts": ValueError}
 """What the docstring of an entry names instead of an error of ours."""

@@ -14,6 +14,7 @@ from mqframe_testing.conformance.hooks import ConformancePort
 
 from mqframe import AsyncProducer, Message, Producer, SendHook
 from mqframe.core.errors import ConnectError, FixError, SettingError
+from mqframe.core.sending.encoding import encode_elements
 from mqframe.hooks.interfaces import SendOperation
 from mqframe.hooks.manager import PluginManager
 
@@ -67,6 +68,19 @@ async def test_a_message_that_fits_says_its_version() -> None:
     await hook.attach(kept())
     assert prepared(hook, Message("orders", b"7")) == {0: {"schemaVersion": "1"}}
     assert prepared(hook, Message("others", b"x")) == {}
+
+
+async def test_of_a_transaction_each_message_is_looked_at() -> None:
+    hook = SchemaCheck()
+    await hook.attach(kept())
+    good, bad = Message("orders", b"7"), Message("orders", b'"seven"')
+    half = Message("orders", b"7", properties={"TRAN_MSG": "true"})
+    assert prepared(hook, half) == {0: {"schemaVersion": "1"}}
+    packed = encode_elements([good, good], ["1", "2"])
+    assert prepared(hook, Message("orders", packed, properties={"TRAN_MSG": "true"})) == {}
+    packed = encode_elements([good, bad], ["1", "2"])
+    with pytest.raises(BodyRefused, match="must be of type integer"):
+        prepared(hook, Message("orders", packed, properties={"TRAN_MSG": "true"}))
 
 
 async def test_a_message_that_does_not_fit_is_refused_with_what_and_where() -> None:
@@ -131,6 +145,15 @@ async def test_a_schema_that_cannot_be_used_lets_nothing_through() -> None:
     port.actions[0]()
     await asyncio.gather(*(asyncio.all_tasks() - {asyncio.current_task()}))
     assert prepared(hook, Message("orders", b'"seven"')) == {0: {"schemaVersion": "2"}}
+
+
+async def test_what_a_validator_fails_at_is_not_sent() -> None:
+    hook, port = SchemaCheck(), KeepingPort({})
+    port.keep("orders", SchemaHead(1), SchemaVersion(1, "json", '{"pattern":"(secret"}'))
+    await hook.attach(port)
+    with pytest.raises(BodyRefused, match="looking at it failed with ") as told:
+        prepared(hook, Message("orders", b'"secret"'))
+    assert "secret" not in str(told.value)
 
 
 async def test_an_entry_that_nobody_can_read_stops_its_own_topic_alone() -> None:

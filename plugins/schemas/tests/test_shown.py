@@ -16,7 +16,8 @@ Wider = message_class(files({"id": (1, "int64"), "note": (2, "string")}))
 
 
 def received(topic: str, body: bytes, **properties: str) -> Any:
-    return SimpleNamespace(topic=topic, body=body, properties=properties)
+    place = {"broker_name": "a", "queue_id": 0, "queue_offset": 0}
+    return SimpleNamespace(topic=topic, body=body, properties=properties, **place)
 
 
 def test_bodies_are_decoded_and_new_versions_are_looked_for(admin: Admin) -> None:

@@ -56,7 +56,7 @@ def test_avro_bodies_say_themselves_by_what_they_were_written(
 def test_a_body_is_of_the_latest_version_unless_its_property_says_another() -> None:
     assert JSON.check(b'"seven"', {}).number == 2
     assert JSON.check(b"7", {"schemaVersion": "1"}).number == 1
-    with pytest.raises(UnfitBody, match=r"\$: must be of type string"):
+    with pytest.raises(UnfitBody, match=r"must be of type string at \$"):
         JSON.check(b"7", {})
 
 
@@ -68,11 +68,17 @@ def test_a_version_that_there_is_not_is_told(said: str) -> None:
 
 def test_bodies_are_decoded_by_the_version_that_wrote_them() -> None:
     def received(body: bytes, **properties: str) -> Any:
-        return SimpleNamespace(body=body, properties=properties)
+        place = {"topic": "orders", "broker_name": "a", "queue_id": 2, "queue_offset": 42}
+        return SimpleNamespace(body=body, properties=properties, **place)
 
     assert AVRO.decode(received(avro_body(OLD, {"id": 7}))) == {"id": 7}
     assert AVRO.decode(received(avro_body(OLD, {"id": 7}, header=False), schemaVersion="1")) == {"id": 7}
     assert JSON.decode(received(b"7")) == 7
+    with pytest.raises(UnfitBody) as told:
+        JSON.decode(received(b"{"))
+    assert str(told.value) == (
+        "body of the message in orders of broker a, queue 2, offset 42: schemas: it is no JSON in UTF-8"
+    )
 
 
 def test_the_codec_reads_all_versions_of_its_kind() -> None:

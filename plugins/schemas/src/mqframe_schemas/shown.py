@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from mqframe.core.errors import MqframeError
 from mqframe.core.messages.message import ReceivedMessage
 from mqframe_schemas.admin import SchemasAdmin
-from mqframe_schemas.formats.bodies import UnfitBody
 from mqframe_schemas.rules.history import VERSION_PROPERTY
 from mqframe_schemas.topic_schemas import TopicSchemas
 
@@ -39,7 +38,7 @@ class BodyTexts:
             return None
         try:
             return known.decode(message)
-        except (UnfitBody, MqframeError):
+        except MqframeError:
             return None
 
     def _read(self, topic: str) -> TopicSchemas | None:

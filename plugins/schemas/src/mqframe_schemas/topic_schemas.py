@@ -48,10 +48,15 @@ class TopicSchemas:
     def decode(self, message: ReceivedMessage) -> Any:
         """What is in the body of `message`, by the version that wrote it: texts, numbers, lists, dicts.
 
-        Raises `UnfitBody`, and `BodyUnreadable` when it cannot be unpacked.
+        Raises `UnfitBody`, a `DecodeError`, and `BodyUnreadable` when it cannot be unpacked.
         """
         body = message.body
-        return self._load(self.version_of(body, message.properties)).decode(body)
+        try:
+            return self._load(self.version_of(body, message.properties)).decode(body)
+        except UnfitBody as problem:
+            problem.codec, problem.topic, problem.broker_name = "schemas", message.topic, message.broker_name
+            problem.queue_id, problem.queue_offset = message.queue_id, message.queue_offset
+            raise
 
     def version_of(self, body: bytes, properties: Mapping[str, str]) -> SchemaVersion:
         """The version that a body is of, as far as it says so. Raises `UnfitBody` for an unknown one."""

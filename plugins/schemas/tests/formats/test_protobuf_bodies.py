@@ -88,7 +88,7 @@ def test_well_known_types_come_along() -> None:
         (Wider(id=7, grams=3).SerializeToString(), "has field 6, which the schema does not have"),
         (
             Order(id=7).SerializeToString() + b"\x22\x02\x10\x05",
-            r"more\[0\]: has field 2, which the schema does not have",
+            r"has field 2, which the schema does not have at more\[0\]",
         ),
     ],
 )

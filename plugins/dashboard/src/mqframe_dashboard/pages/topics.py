@@ -6,6 +6,7 @@ from mqframe.core.messages.names import is_system_topic, reply_topic
 from mqframe_dashboard.asking import Asking
 from mqframe_dashboard.query import Query
 from mqframe_dashboard.sampling import TOPICS_MAX, Samples
+from mqframe_dashboard.schemas import schema_parts
 from mqframe_dashboard.view import (
     Chart,
     Curve,
@@ -84,6 +85,7 @@ async def topic_page(asking: Asking, samples: Samples, query: Query) -> Page:
             TableView(
                 "Groups", [{"group": link("group", each, name=each)} for each in groups], "no group reads it"
             ),
+            *await schema_parts(asking, name),
         ],
         live=True,
     )

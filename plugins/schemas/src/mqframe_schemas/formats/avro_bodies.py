@@ -104,7 +104,7 @@ def _definition(source: Any) -> Any:
     if isinstance(source, str | bytes):
         try:
             source = json.loads(source)
-        except ValueError as problem:
+        except (ValueError, RecursionError) as problem:
             raise FixError(f"the Avro schema is no JSON: {problem}") from None
     if not isinstance(source, dict | list | str):
         raise FixError(

@@ -8,20 +8,13 @@ from typing import Any
 
 import attrs
 
+from mqframe.core.errors import DecodeError
 from mqframe_schemas.rules.compatibility import Described, Difference
 from mqframe_schemas.rules.history import SchemaVersion
 
 
-class UnfitBody(Exception):
-    """A body is not what its schema says. It never says what the body holds, since errors get into logs.
-
-    `path`: where in the body, "" for all of it; `problem`: what is wrong there.
-    """
-
-    def __init__(self, problem: str, path: str = "") -> None:
-        super().__init__(f"{path}: {problem}" if path else problem)
-        self.problem = problem
-        self.path = path
+class UnfitBody(DecodeError):
+    """A body is not what its schema says."""
 
 
 @attrs.frozen

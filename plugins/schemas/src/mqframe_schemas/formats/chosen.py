@@ -48,7 +48,7 @@ def format_of(source: Any) -> SchemaFormat:
     if isinstance(source, str):
         try:
             source = json.loads(source)
-        except ValueError as problem:
+        except (ValueError, RecursionError) as problem:
             raise FixError(f"the schema is no JSON: {problem}") from None
     is_avro = isinstance(source, dict) and source.get("type") in _AVRO_TYPES
     return FORMATS["avro" if is_avro or isinstance(source, list | str) else "json"]
@@ -82,6 +82,6 @@ def _text(source: bytes) -> str | bytes:
     try:
         text = source.decode()
         json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return source
     return text

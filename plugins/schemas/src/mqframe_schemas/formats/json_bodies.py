@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
@@ -33,12 +34,15 @@ class JsonFormat(SchemaFormat):
 
     def parse(self, source: Any, message: str = "") -> ParsedSchema:
         """A text, a dict, or a class with `model_json_schema`, as models of pydantic have."""
-        schema = _definition(source)
-        _check(schema)
+        try:
+            schema = _definition(source)
+            _check(schema)
+            closed(schema)
+            text = json.dumps(schema, separators=(",", ":"))
+        except RecursionError:
+            raise FixError("the JSON schema is nested too deeply") from None
         title = schema.get("title", "") if isinstance(schema, dict) else ""
-        return ParsedSchema(
-            json.dumps(schema, separators=(",", ":")), title if isinstance(title, str) else ""
-        )
+        return ParsedSchema(text, title if isinstance(title, str) and title.isprintable() else "")
 
     def load(self, version: SchemaVersion) -> BodySchema:
         """With a validator for bodies that are written."""
@@ -112,6 +116,12 @@ def _check(schema: Any) -> None:
     for name in _OTHERS:
         if f'"{name}":' in json.dumps(schema, separators=(",", ":")):
             raise FixError(f"the JSON schema has {name}, which is not followed here; use $ref with $defs")
+    for pattern in _patterns(schema):
+        try:
+            re.compile(pattern)
+        except re.error as problem:
+            said = shortened(repr(pattern), _SHOWN)
+            raise FixError(f"the JSON schema has the pattern {said}, which is none: {problem}") from None
     for reference in references(schema):
         try:
             found = pointed(schema, reference) if reference.startswith("#") else None
@@ -122,6 +132,18 @@ def _check(schema: Any) -> None:
                 f"the JSON schema refers to {shortened(reference, _SHOWN)}, which is nothing in it; put what"
                 " it means under $defs"
             )
+
+
+def _patterns(schema: Any) -> Iterator[str]:
+    """All regular expressions in `schema`."""
+    inner = schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ()
+    for each in inner:
+        yield from _patterns(each)
+    if isinstance(schema, dict):
+        if isinstance(schema.get("pattern"), str):
+            yield schema["pattern"]
+        if isinstance(schema.get("patternProperties"), dict):
+            yield from schema["patternProperties"]
 
 
 def _unfit(faults: list[Any]) -> UnfitBody:

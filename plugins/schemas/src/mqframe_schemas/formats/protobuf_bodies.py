@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from mqframe.core.errors import FixError
+from mqframe.core.printable import shortened
 from mqframe_schemas.formats.bodies import BodySchema, ParsedSchema, SchemaFormat, UnfitBody
 from mqframe_schemas.formats.libraries import library
 from mqframe_schemas.rules.compatibility import Described, Difference
@@ -16,6 +17,7 @@ from mqframe_schemas.rules.protobuf_schema import FieldShape, ProtobufComparison
 
 EMPTY: Final = b"\xf8\xff\xff\xff\x0f\x00"
 """What the codec `protobuf` writes for a message without any field, as brokers take no empty bodies."""
+_SHOWN: Final = 500
 _ADVICE: Final = "make one with: protoc --include_imports --descriptor_set_out=FILE.pb FILE.proto"
 
 
@@ -184,7 +186,8 @@ def _class(text: str, name: str) -> tuple[Any, Any]:
         found = pool.FindMessageTypeByName(name)
     except (TypeError, KeyError, ValueError) as problem:
         raise FixError(
-            f"message type {name} cannot be made of its descriptors: {problem}; {_ADVICE}"
+            f"message type {name} cannot be made of its descriptors: {shortened(str(problem), _SHOWN)};"
+            f" {_ADVICE}"
         ) from problem
     return library("google.protobuf.message_factory", "protobuf").GetMessageClass(found), pool
 

@@ -142,7 +142,7 @@ def next_history(history: SchemaHistory, new: SchemaVersion | None, rule: Rule, 
 def _read(text: str, kind: type[T], topic: str) -> T:
     try:
         return msgspec.json.decode(text, type=kind)
-    except msgspec.MsgspecError as problem:
+    except (msgspec.MsgspecError, ValueError, RecursionError) as problem:
         raise FixError(
             f"what a name server keeps as a schema of topic {topic} is none: {problem}; was it written by a"
             " later version of this plugin?"
