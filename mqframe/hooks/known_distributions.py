@@ -95,7 +95,6 @@ KNOWN_NAMES: Final[Mapping[str, str]] = {
     "AsyncAdmin": "mqframe-plugin-admin",
     "DeadLetter": "mqframe-plugin-admin",
     "QueueExpansion": "mqframe-plugin-admin",
-    "expiring": "mqframe-plugin-expiry",
     "AsyncSimpleConsumer": "mqframe-plugin-pop",
     "PoppedMessage": "mqframe-plugin-pop",
     "SimpleConsumer": "mqframe-plugin-pop",
