@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from mqframe_admin.client.blocking.admin import Admin as Admin
     from mqframe_admin.rules.dead_letters import DeadLetter as DeadLetter
     from mqframe_admin.rules.queue_expansion import QueueExpansion as QueueExpansion
-    from mqframe_expiry.moment import expiring as expiring
     from mqframe_pop.client.blocking_consumer import SimpleConsumer as SimpleConsumer
     from mqframe_pop.client.consumer import AsyncSimpleConsumer as AsyncSimpleConsumer
     from mqframe_pop.rules.popped import PoppedMessage as PoppedMessage

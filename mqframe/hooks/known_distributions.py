@@ -101,7 +101,6 @@ KNOWN_NAMES: Final[Mapping[str, str]] = {
     name: distribution
     for distribution, names in {
         "mqframe-plugin-admin": "Admin AsyncAdmin DeadLetter QueueExpansion",
-        "mqframe-plugin-expiry": "expiring",
         "mqframe-plugin-pop": "AsyncSimpleConsumer PoppedMessage SimpleConsumer",
         "mqframe-plugin-pull": "AsyncLitePullConsumer AsyncPuller LitePullConsumer LitePullSettings Puller",
         "mqframe-plugin-replication": "ReplicationSettings",

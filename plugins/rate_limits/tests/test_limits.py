@@ -13,7 +13,7 @@ from mqframe_testing.conformance import ConsumeHookConformance
 from mqframe_testing.conformance.hooks import ConformancePort
 from mqframe_testing.manual_clock import ManualClock
 
-from mqframe import AsyncPushConsumer, Message, Producer, PushConsumer
+from mqframe import AsyncPushConsumer, ConsumerSettings, Message, Producer, PushConsumer
 from mqframe.core.consuming.consume_result import ConsumeResult
 from mqframe.core.errors import SettingError
 from mqframe.hooks.manager import PluginManager
@@ -109,6 +109,22 @@ async def test_or_share_them() -> None:
         await scene.until(lambda: len(scene.begun) == 20)
         times = sorted(second for _, second in scene.begun)
         assert times[-1] - times[0] == pytest.approx(19 / 4, abs=0.5)
+
+
+async def test_with_few_held_others_are_not_held_up_and_none_waits_until_it_has_failed() -> None:
+    async with LimitScene() as scene:
+        await scene.put("orders", 60)
+        await scene.put("bills", 20)
+        settings = ConsumerSettings(
+            topic_messages_max=6, pull_messages_max=6, consume_tasks=32, consume_timeout_seconds=30.0
+        )
+        limits = ("rate_limits", {"messages_per_second": 1, "burst": 1, "topics": ["orders"]})
+        await scene.consume(limits, settings=settings)
+        await scene.until(lambda: len(scene.times("bills")) == 20, 5.0)
+        assert len(scene.times("orders")) <= 6
+        await scene.until(lambda: scene.committed("orders") == 60, 90.0)
+        assert len(scene.times("orders")) == 60
+        assert scene.bodies("%RETRY%billing") == []
 
 
 async def test_the_loop_goes_on_while_calls_wait_and_a_stop_ends_them() -> None:
