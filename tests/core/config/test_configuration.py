@@ -1,11 +1,12 @@
 from pathlib import Path
 
 import pytest
+from conf_files import broker_conf
 from core.config.handed_in import arguments
 from mqframe_cli.settings.rocketmq_meanings import ROCKETMQ
 
 from mqframe.core.config.configuration import DEFAULT, Resolved, one_section, resolve
-from mqframe.core.config.layers import broker_conf, command_line, environment, toml
+from mqframe.core.config.layers import command_line, environment, toml
 from mqframe.core.config.settings import at_least, one_of, setting, settings
 from mqframe.core.errors import SettingError
 
