@@ -30,6 +30,7 @@ SUBJECTS = [
     ROOT / "plugins/pop/src/mqframe_pop",
     ROOT / "plugins/pull/src/mqframe_pull",
     ROOT / "plugins/request_reply/src/mqframe_request_reply",
+    ROOT / "plugins/steering/src/mqframe_steering",
     ROOT / "plugins/transactions/src/mqframe_transactions",
     ROOT / "plugins/delay/src/mqframe_delay",
     ROOT / "plugins/index/src/mqframe_index",

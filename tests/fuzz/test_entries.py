@@ -14,6 +14,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from conf_files import broker_conf
 from fuzz.values import number_text, some_bytes, text
 from mqframe_cli.contexts.file import read_contexts
 from mqframe_cli.later import parse_delay, since_ms, typed_ms
@@ -22,7 +23,7 @@ from mqframe_cli.sending.records import Outgoing, outgoing_of
 from mqframe_election.rules.group import GroupState, decode_note
 from mqframe_store_tools.commands.message_files import read_lines, read_parquet
 
-from mqframe.core.config.layers import broker_conf, toml
+from mqframe.core.config.layers import toml
 from mqframe.core.errors import MqframeError
 from mqframe.core.messages.json_codec import JSON
 from mqframe.core.messages.message import Message

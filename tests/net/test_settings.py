@@ -1,10 +1,11 @@
 from __future__ import annotations
 
 import pytest
+from conf_files import broker_conf
 from mqframe_cli.settings.rocketmq_meanings import ROCKETMQ
 
 from mqframe.core.config.configuration import resolve
-from mqframe.core.config.layers import broker_conf, command_line, environment
+from mqframe.core.config.layers import command_line, environment
 from mqframe.core.errors import SettingError
 from mqframe.net.settings import NetSettings
 

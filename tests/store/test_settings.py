@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from conf_files import broker_conf
 
 from mqframe.core.config.configuration import resolve
-from mqframe.core.config.layers import broker_conf
 from mqframe.core.errors import SettingError
 from mqframe.core.storage.cleaning import DiskLimits
 from mqframe.store.settings import StoreSettings

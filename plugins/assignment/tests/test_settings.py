@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from conf_files import broker_conf
 from mqframe_assignment.settings import AssignmentSettings
 from mqframe_cli.settings.configuration import load
 
 from mqframe.core.config.configuration import resolve
-from mqframe.core.config.layers import broker_conf
 from mqframe.core.errors import SettingError
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from conf_files import broker_conf
 from mqframe_delay.settings import DelaySettings
 
 from mqframe.core.config.configuration import resolve
-from mqframe.core.config.layers import broker_conf
 from mqframe.core.errors import SettingError
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import attrs
 import pytest
+from conf_files import broker_conf
 from mqframe_election.rules.lease import LeaseTimes
 from mqframe_election.rules.limits import ElectionLimits
 from mqframe_election.settings import ElectionSettings
 
 from mqframe.core.config.configuration import resolve
-from mqframe.core.config.layers import broker_conf
 from mqframe.core.errors import SettingError
 
 DEFAULTS = ElectionSettings()

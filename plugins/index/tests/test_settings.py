@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from conf_files import broker_conf
 from mqframe_index.settings import IndexSettings
 
 from mqframe.core.config.configuration import resolve
-from mqframe.core.config.layers import broker_conf
 from mqframe.core.errors import SettingError
 
 

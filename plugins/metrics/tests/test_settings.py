@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from conf_files import broker_conf
 from mqframe_cli.settings.configuration import load
 from mqframe_metrics.settings import MetricsSettings
 
-from mqframe.core.config.layers import broker_conf
 from mqframe.core.errors import SettingError
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 import pytest
+from conf_files import broker_conf
 
 from mqframe.core.config.configuration import resolve
 from mqframe.core.config.dialect import NO_DIALECT, Dialect
-from mqframe.core.config.layers import Given, broker_conf, command_line
+from mqframe.core.config.layers import Given, command_line
 from mqframe.core.config.settings import setting, settings
 from mqframe.core.errors import SettingError
 

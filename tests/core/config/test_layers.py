@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from conf_files import broker_conf
 
 from mqframe.core.config.layers import (
     Given,
     Layer,
     Rank,
-    broker_conf,
     command_line,
     environment,
     toml,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from conf_files import broker_conf
 
-from mqframe.core.config.layers import Layer, broker_conf, command_line, environment, toml
+from mqframe.core.config.layers import Layer, command_line, environment, toml
 from mqframe.core.config.missing_sections import refuse_missing_sections
 from mqframe.core.errors import SettingError
 

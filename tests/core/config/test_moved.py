@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from conf_files import broker_conf
 from core.config.handed_in import arguments
 
 from mqframe.core.config.configuration import Resolved, resolve
-from mqframe.core.config.layers import broker_conf, command_line, environment, toml
+from mqframe.core.config.layers import command_line, environment, toml
 from mqframe.core.config.settings import at_least, setting, settings
 from mqframe.core.errors import SettingError
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from conf_files import broker_conf
 
 from mqframe.core.config.configuration import resolve
-from mqframe.core.config.layers import broker_conf
 from mqframe.core.errors import SettingError
 from mqframe.hooks.interfaces import Credentials
 from mqframe.net.access.settings import AccessSettings, credentials

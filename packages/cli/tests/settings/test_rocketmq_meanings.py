@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from mqframe_cli.settings.properties_file import broker_conf
 from mqframe_cli.settings.rocketmq_meanings import ROCKETMQ
 from mqframe_replication.settings import ReplicationSettings
 
 from mqframe.core.config.configuration import Resolved, resolve
-from mqframe.core.config.layers import Given, Layer, Rank, broker_conf, command_line, environment, toml
+from mqframe.core.config.layers import Given, Layer, Rank, command_line, environment, toml
 from mqframe.core.config.suggestions import did_you_mean
 from mqframe.core.errors import SettingError
 from mqframe.nameserver import NameServerSettings
