@@ -3,7 +3,6 @@ from pathlib import Path
 import pytest
 from conf_files import broker_conf
 from core.config.handed_in import arguments
-from mqframe_cli.settings.properties_file import broker_conf
 from mqframe_cli.settings.rocketmq_meanings import ROCKETMQ
 
 from mqframe.core.config.configuration import DEFAULT, Resolved, one_section, resolve
