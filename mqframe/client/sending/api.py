@@ -195,6 +195,16 @@ class SendApi:
                 prepared.carried_by(batch)
             await pipeline.oneway(batch, route, fixed or pipeline.choose(route), deadline)
 
+    def usual(self, message: Message, room: InFlightLimit, new: Callable[[], Any]) -> Item | None:
+        """As `submitted`, for a message with nothing more to it; `None` where that would wait."""
+        pipeline = self.pipeline
+        check_message(message, self.plain_bytes_max)
+        route = pipeline.transport.known_route(message.topic)
+        if pipeline.preparing is not None or route is None or not route.write_queues():
+            return None
+        size = element_size(message)
+        return Item(message, new(), size, None) if room.acquire(len(message.body)) else None
+
     async def submitted(
         self,
         message: Message,

@@ -309,9 +309,11 @@ class AsyncProducer(AsyncClient):
             usual: asyncio.Future[SendResult] | None = submitter.gatherer.take(message)
             if usual is not None:
                 return usual
-        extra = "" if soon else delay_properties(delay, deliver_at, delay_level)
-        new = asyncio.get_running_loop().create_future
-        item = await api.submitted(message, extra, queue, selector, sharding_key, self._waiting, new)
+        room, new = self._waiting, asyncio.get_running_loop().create_future
+        item = api.usual(message, room, new) if soon and anywhere else None
+        if item is None:
+            extra = "" if soon else delay_properties(delay, deliver_at, delay_level)
+            item = await api.submitted(message, extra, queue, selector, sharding_key, room, new)
         try:
             leaves = submitter.add(item)
         except MqframeError as problem:

@@ -89,13 +89,15 @@ class ProducerThread(SyncClient[AsyncProducer]):
         """
         api = self._running()
         soon = delay is None and deliver_at is None and delay_level is None
+        new, room, item = self._results.new, self._waiting, None
         if soon and queue is None and selector is None and sharding_key is None:
             usual = self._usual(message)
             if usual is not None:
                 return usual if self._awake and not self._over else self._handed_over(usual)
-        extra = "" if soon else delay_properties(delay, deliver_at, delay_level)
-        new, room = self._results.new, self._waiting
-        item = run_blocking(api.submitted(message, extra, queue, selector, sharding_key, room, new))
+            item = api.usual(message, room, new)
+        if item is None:
+            extra = "" if soon else delay_properties(delay, deliver_at, delay_level)
+            item = run_blocking(api.submitted(message, extra, queue, selector, sharding_key, room, new))
         self._inbox.append(item)
         return self._handed_over(item.future)
 
