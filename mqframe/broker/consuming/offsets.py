@@ -10,13 +10,11 @@ from mqframe.core.codes import ResponseCode
 from mqframe.core.consuming.offset_rules import commit_problem
 from mqframe.core.errors import Refusal
 from mqframe.core.requests.consumers import (
-    GetEarliestMsgStoretime,
     GetMaxOffset,
     GetMinOffset,
     OffsetAnswer,
     QueryConsumerOffset,
     SearchOffsetByTimestamp,
-    TimestampAnswer,
     UpdateConsumerOffset,
 )
 from mqframe.core.requests.serving import Call, Reply, serves
@@ -98,11 +96,3 @@ class OffsetProcessor(Processor):
     @serves(GetMinOffset)
     def min_offset(self, fields: GetMinOffset, call: Call) -> OffsetAnswer:
         return OffsetAnswer(self._store.queues.min_offset(fields.topic, fields.queue_id))
-
-    @serves(GetEarliestMsgStoretime)
-    def earliest_store_time(self, fields: GetEarliestMsgStoretime, call: Call) -> TimestampAnswer:
-        topic, queue_id = fields.topic, fields.queue_id
-        stored = self._store.queues.store_time_at(
-            topic, queue_id, self._store.queues.min_offset(topic, queue_id)
-        )
-        return TimestampAnswer(-1 if stored is None else stored)

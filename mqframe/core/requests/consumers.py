@@ -112,18 +112,3 @@ class SearchOffsetByTimestamp(Request):
     timestamp: Long
     boundary_type: Annotated[str | None, Since("5.1.4", ("LOWER",))] = None
     bname: Annotated[str | None, Since("4.9.5", alters=False)] = None
-
-
-class TimestampAnswer(Header):
-    """One time, in milliseconds."""
-
-    timestamp: Long
-
-
-@request(32, TimestampAnswer, needs=topic(Action.SUB, Action.GET))
-class GetEarliestMsgStoretime(Request):
-    """When the oldest message of a queue was stored."""
-
-    topic: str
-    queue_id: Int
-    bname: Annotated[str | None, Since("4.9.5", alters=False)] = None

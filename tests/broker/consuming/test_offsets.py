@@ -2,7 +2,6 @@ import pytest
 from mqframe_testing.cluster_scene import ClusterScene
 
 from mqframe.core.requests.consumers import (
-    GetEarliestMsgStoretime,
     GetMaxOffset,
     GetMinOffset,
     QueryConsumerOffset,
@@ -121,8 +120,6 @@ async def test_queues_say_where_they_begin_and_end():
         fields = {"topic": "t", "queue_id": 0}
         assert (await world.client.ok(GetMaxOffset(**fields))).ext == {"offset": "3"}
         assert (await world.client.ok(GetMinOffset(**fields))).ext == {"offset": "0"}
-        earliest = await world.client.ok(GetEarliestMsgStoretime(**fields))
-        assert earliest.ext == {"timestamp": str(start)}
 
         async def search(timestamp, boundary=None):
             request = SearchOffsetByTimestamp(timestamp=timestamp, boundary_type=boundary, **fields)
@@ -140,4 +137,3 @@ async def test_unknown_queues_are_empty():
         fields = {"topic": "absent", "queue_id": 3}
         assert (await world.client.ok(GetMaxOffset(**fields))).ext == {"offset": "0"}
         assert (await world.client.ok(GetMinOffset(**fields))).ext == {"offset": "0"}
-        assert (await world.client.ok(GetEarliestMsgStoretime(**fields))).ext == {"timestamp": "-1"}

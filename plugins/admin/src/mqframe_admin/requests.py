@@ -14,6 +14,21 @@ from mqframe.core.requests.needs import Action, all_topics, cluster, group, topi
 from mqframe_admin.request_needs import GROUP, GROUPS, TOPICS
 
 
+class TimestampAnswer(Header):
+    """One time, in milliseconds."""
+
+    timestamp: Long
+
+
+@request(32, TimestampAnswer, needs=topic(Action.SUB, Action.GET))
+class GetEarliestMsgStoretime(Request):
+    """When the oldest message of a queue was stored."""
+
+    topic: str
+    queue_id: Int
+    bname: Annotated[str | None, Since("4.9.5", alters=False)] = None
+
+
 @request(
     18, body="TopicConfigList", needs=TOPICS, since="5.3.0", at_slaves=AtSlaves.TABLES, saved=Saved.TABLES
 )

@@ -17,6 +17,7 @@ from mqframe_admin.requests import (
     DeleteSubscriptionGroup,
     DeleteTopicInBroker,
     GetBrokerConsumeStats,
+    GetEarliestMsgStoretime,
     QueryConsumeQueue,
     QueryConsumeTimeSpan,
     UpdateAndGetGroupForbidden,
@@ -213,3 +214,13 @@ async def test_queues_of_topics_that_are_not_there_any_more_are_cleaned_away():
         await world.client.ok(CleanUnusedTopic())
         assert {topic for topic, _ in world.store.queues} == {"t"}
         assert world.store.queues.max_offset("t", 0) == 3
+
+
+async def test_queues_say_when_their_oldest_message_was_stored() -> None:
+    async with ClusterScene(topics={"t": 2}) as world:
+        start = world.clock.now_ms()
+        await fill(world)
+        earliest = await world.client.ok(GetEarliestMsgStoretime(topic="t", queue_id=0))
+        assert earliest.ext == {"timestamp": str(start)}
+        absent = await world.client.ok(GetEarliestMsgStoretime(topic="absent", queue_id=3))
+        assert absent.ext == {"timestamp": "-1"}

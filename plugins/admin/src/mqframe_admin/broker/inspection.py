@@ -34,8 +34,10 @@ from mqframe_admin.requests import (
     CleanUnusedTopic,
     DeleteExpiredCommitLog,
     GetBrokerConsumeStats,
+    GetEarliestMsgStoretime,
     QueryConsumeQueue,
     QueryConsumeTimeSpan,
+    TimestampAnswer,
     UpdateAndGetGroupForbidden,
     ViewBrokerStatsData,
 )
@@ -57,6 +59,14 @@ class InspectionProcessor(AdminProcessor):
         self._progress = Progress(self._store.queues, self._offsets)
 
     # Queues
+
+    @serves(GetEarliestMsgStoretime)
+    def earliest_store_time(self, fields: GetEarliestMsgStoretime, call: Call) -> TimestampAnswer:
+        topic, queue_id = fields.topic, fields.queue_id
+        stored = self._store.queues.store_time_at(
+            topic, queue_id, self._store.queues.min_offset(topic, queue_id)
+        )
+        return TimestampAnswer(-1 if stored is None else stored)
 
     @serves(QueryConsumeTimeSpan)
     async def time_spans(self, fields: QueryConsumeTimeSpan, call: Call) -> Reply:

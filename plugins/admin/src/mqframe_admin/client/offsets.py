@@ -17,13 +17,11 @@ from mqframe.core.parameters import understands
 from mqframe.core.requests import decode_fields
 from mqframe.core.requests.admin import GetAllSubscriptionGroupConfig, GetConsumeStats
 from mqframe.core.requests.consumers import (
-    GetEarliestMsgStoretime,
     GetMaxOffset,
     GetMinOffset,
     OffsetAnswer,
     QueryConsumerOffset,
     SearchOffsetByTimestamp,
-    TimestampAnswer,
     UpdateConsumerOffset,
 )
 from mqframe.core.versions import version_number, version_text
@@ -32,9 +30,11 @@ from mqframe_admin.client.calls import AdminCalls, ServerNotes, unless
 from mqframe_admin.requests import (
     CloneGroupOffset,
     GetConsumerConnectionList,
+    GetEarliestMsgStoretime,
     InvokeBrokerToResetOffset,
     QueryConsumeTimeSpan,
     QueryCorrectionOffset,
+    TimestampAnswer,
 )
 from mqframe_admin.rules.offset_rules import reset_target
 
