@@ -5,12 +5,18 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import defaultdict
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mqframe_steering.rebalance_listeners import RebalanceListeners
 from mqframe_testing.consuming import AllQueues, ClientScene, CollectingListener
+from mqframe_testing.manual_clock import ManualClock
 from steered_scenes import GROUP, SteeredScene
 
-from mqframe import AsyncPushConsumer, FixError, ReceivedMessage
+from mqframe import AsyncPushConsumer, ConsumerSettings, FixError, ReceivedMessage
 from mqframe.core.messages.message import MessageQueue
 
 
@@ -254,3 +260,44 @@ async def test_in_broadcasting_all_queues_come_and_go_with_the_member(tmp_path) 
         await scene.until(lambda: scene.owns(consumer, 4))
         await scene.close(consumer)
         assert scene.events == [("m1", "assigned", [0, 1, 2, 3]), ("m1", "revoked", [0, 1, 2, 3])]
+
+
+QUEUES = [MessageQueue(topic, "broker-a", number) for topic in ("orders", "bills") for number in range(2)]
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["assigned", "revoked", "lost", "broken off"]), st.sets(st.sampled_from(QUEUES))
+    ),
+    max_size=20,
+)
+
+
+@given(STEPS)
+async def test_each_queue_that_comes_goes_once_whatever_is_broken_off(steps) -> None:
+    told: list[tuple[str, str, list[MessageQueue]]] = []
+
+    def noting(what: str):
+        async def note(topic, queues):
+            await asyncio.sleep(0)
+            told.append((what, topic, list(queues)))
+
+        return note
+
+    plan: Any = SimpleNamespace(group="g", clock=ManualClock(), settings=ConsumerSettings())
+    listeners = RebalanceListeners(plan, *map(noting, ("assigned", "revoked", "lost")))
+    for what, some in steps:
+        queues = sorted(some)
+        if what == "lost":
+            listeners.lost(queues)
+        elif what == "broken off":  # by a stop, which leaves the queues where they were
+            taking = asyncio.ensure_future(listeners.assigned(queues))
+            await asyncio.sleep(0)
+            taking.cancel()
+            await asyncio.gather(taking, return_exceptions=True)
+        else:
+            await getattr(listeners, what)(queues)
+    await listeners.revoked(QUEUES)
+    for queue in QUEUES:
+        mine = [what for what, _, queues in told if queue in queues]
+        assert mine[::2] == ["assigned"] * (len(mine) // 2)
+        assert "assigned" not in mine[1::2]
+    assert all(queues and {queue.topic for queue in queues} == {topic} for _, topic, queues in told)
