@@ -23,12 +23,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from mqframe_cli.stopped_store import known_store
 from mqframe_index.settings import IndexSettings
 from mqframe_index.store.indexing import FileIndexing
 from mqframe_store_tools.checking.log_reading import installed_reading
 from mqframe_store_tools.checking.sizes import with_index_sizes, with_sizes
 from mqframe_store_tools.checking.store_check import StoreCheck
-from mqframe_store_tools.stopped_store import known_store
 
 from mqframe.core.messages.batch import encode_element
 from mqframe.core.storage.recovery import Care

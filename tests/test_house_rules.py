@@ -65,7 +65,7 @@ SUBJECTS: dict[str, set[str]] = {
     # A door for another protocol stands on the client's part, too: before brokers elsewhere.
     "mqframe_grpc": {*LEVELS["net"], "client", "turns"} | {"mqframe_admin", "mqframe_pop", "mqframe_cli"},
     # Roles are trusted: they are made of the inside of broker and store.
-    "mqframe_replication": {*LEVELS["broker"], "mqframe_admin", "mqframe_cli", "mqframe_store_tools"},
+    "mqframe_replication": {*LEVELS["broker"], "mqframe_admin", "mqframe_cli"},
     "mqframe_election": {*LEVELS["broker"], "mqframe_replication"},
     # So is what does in compiled code what these do.
     "mqframe_speedups": LEVELS["broker"],
@@ -147,7 +147,6 @@ FLOORS: dict[str, list[set[str]]] = {
         {"consuming"},
     ],
     "mqframe_store_tools": [
-        {"stopped_store"},
         {"checking"},
         {"commands"},
     ],
@@ -173,7 +172,7 @@ FLOORS: dict[str, list[set[str]]] = {
         {"fixtures"},
     ],
     "mqframe_cli": [
-        {"built_in", "later", "logs", "settings", "text"},
+        {"built_in", "later", "logs", "settings", "stopped_store", "text"},
         {"contexts", "sending"},
         {"commands", "output"},
         {"app", "group_plan", "names", "processes"},

@@ -59,7 +59,7 @@ def is_request(message: ReceivedMessage) -> bool:
 def is_expired(message: ReceivedMessage, now_ms: int) -> bool:
     """Whether `message` is a request whose sender has given up by `now_ms`, as it said beforehand.
 
-    By the clocks of both. A TTL below 1,000 is that of a client in Go, which says seconds (producer.go).
+    By the clocks of both. A TTL of less than four digits is that of a client in Go: seconds (producer.go).
     """
     if not is_request(message):
         return False
@@ -67,7 +67,7 @@ def is_expired(message: ReceivedMessage, now_ms: int) -> bool:
     if not (ttl.isascii() and ttl.isdigit() and len(ttl) <= _DIGITS_MAX):
         return False
     waits = int(ttl)
-    return waits > 0 and message.born_timestamp + waits * (1000 if waits < 1000 else 1) < now_ms
+    return waits > 0 and message.born_timestamp + waits * (1000 if len(ttl) < 4 else 1) < now_ms
 
 
 def reply_to(
@@ -120,6 +120,6 @@ def request_properties(correlation_id: str, client_id: str, timeout_seconds: flo
         {
             p.CORRELATION_ID: correlation_id,
             p.REPLY_TO_CLIENT: client_id,
-            p.TTL: str(int(timeout_seconds * 1000)),
+            p.TTL: f"{int(timeout_seconds * 1000):04}",  # so that nobody takes it for seconds
         }
     )

@@ -34,6 +34,15 @@ def test_a_request_names_who_waits_and_how_long():
     assert decode_properties(text) == {"CORRELATION_ID": "r1", "REPLY_TO_CLIENT": "c1", "TTL": "1500"}
 
 
+@pytest.mark.parametrize(("seconds", "ttl"), [(0.2, "0200"), (0.001, "0001"), (1.5, "1500"), (60, "60000")])
+def test_a_short_wait_is_not_taken_for_the_seconds_of_clients_in_go(seconds, ttl):
+    asked = decode_properties(request_properties("r1", "c1", seconds))
+    assert asked["TTL"] == ttl
+    message = received({**ASKED, "TTL": ttl})  # born at 1 ms
+    end = 1 + int(seconds * 1000)
+    assert [is_expired(message, now) for now in (end, end + 1)] == [False, True]
+
+
 def test_a_reply_goes_to_the_cluster_of_its_request():
     reply = reply_to(received(ASKED), b"answer", tag="x", keys=["k"], properties={"a": "5"})
     assert isinstance(reply, ReplyMessage)
@@ -68,7 +77,8 @@ def test_a_request_is_over_when_its_sender_waits_no_more():
 
 
 @pytest.mark.parametrize(
-    ("ttl", "waits_ms"), [("1", 1000), ("60", 60_000), ("999", 999_000), ("1000", 1000), ("60000", 60_000)]
+    ("ttl", "waits_ms"),
+    [("1", 1000), ("60", 60_000), ("999", 999_000), ("0200", 200), ("1000", 1000), ("60000", 60_000)],
 )
 def test_clients_in_go_say_seconds(ttl, waits_ms):
     message = received({**ASKED, "TTL": ttl})  # born at 1 ms

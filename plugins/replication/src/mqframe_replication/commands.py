@@ -151,7 +151,7 @@ def cut(
     what was acknowledged: look at the file before you delete it.
     """
     from mqframe_cli.settings.run_plugins import plugin_manager
-    from mqframe_store_tools.stopped_store import known_store, refuse_in_use
+    from mqframe_cli.stopped_store import known_store, refuse_in_use
 
     from mqframe.core.errors import StoreError
     from mqframe_replication.rules.last_common import last_common

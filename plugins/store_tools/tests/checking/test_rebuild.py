@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 import small_store
+from mqframe_cli.stopped_store import known_store
 from mqframe_index.settings import IndexSettings
 from mqframe_store_tools.checking.rebuild import Rebuilt, rebuild
 from mqframe_store_tools.checking.sizes import with_index_sizes, with_sizes
-from mqframe_store_tools.stopped_store import known_store
 from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.core.errors import StoreError
@@ -59,7 +59,7 @@ from mqframe_index.settings import IndexSettings
 from mqframe_store_tools.checking import rebuild as room
 from mqframe.net.clock import SystemClock
 from mqframe_store_tools.checking.sizes import with_index_sizes, with_sizes
-from mqframe_store_tools.stopped_store import known_store
+from mqframe_cli.stopped_store import known_store
 from mqframe.store.settings import StoreSettings
 
 where, root = sys.argv[1:]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import small_store
+from mqframe_cli.stopped_store import known_store
 from mqframe_index.settings import IndexSettings
 from mqframe_store_tools.checking.sizes import with_index_sizes, with_sizes
-from mqframe_store_tools.stopped_store import known_store
 
 from mqframe.store.settings import StoreSettings
 

@@ -9,10 +9,10 @@ import pytest
 import small_store
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from mqframe_cli.stopped_store import known_store
 from mqframe_index.settings import IndexSettings
 from mqframe_store_tools.checking.rebuild import rebuild
 from mqframe_store_tools.checking.sizes import with_index_sizes, with_sizes
-from mqframe_store_tools.stopped_store import known_store
 
 from mqframe.core.errors import StoreError
 from mqframe.net.clock import SystemClock

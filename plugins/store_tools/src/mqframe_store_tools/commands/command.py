@@ -184,11 +184,11 @@ def _known(
     directory: Path, config: Path | None, items: Sequence[str] | None
 ) -> tuple[Layout, StoreSettings, IndexSettings, int]:
     """The store in `directory`, that nobody uses, settings with its files' sizes, its timer's slots."""
+    from mqframe_cli.stopped_store import known_store, refuse_in_use
     from mqframe_index.settings import IndexSettings
 
     from mqframe.store.settings import StoreSettings
     from mqframe_store_tools.checking.sizes import with_index_sizes, with_sizes
-    from mqframe_store_tools.stopped_store import known_store, refuse_in_use
 
     layout = known_store(directory)
     refuse_in_use(layout)

@@ -20,8 +20,9 @@ def record(
     json: Json = False,
 ) -> None:
     """Show the record that begins at an offset of the log, sound or not."""
+    from mqframe_cli.stopped_store import known_store
+
     from mqframe_store_tools.checking.decoding import record_at
-    from mqframe_store_tools.stopped_store import known_store
 
     show_one(record_at(known_store(directory), offset), as_json=json)
 
@@ -35,8 +36,9 @@ def entry(
     json: Json = False,
 ) -> None:
     """Show the entry of a consume queue, and where its record lies."""
+    from mqframe_cli.stopped_store import known_store
+
     from mqframe_store_tools.checking.decoding import queue_entry
-    from mqframe_store_tools.stopped_store import known_store
 
     show_one(queue_entry(known_store(directory), topic, queue, offset), as_json=json)
 
@@ -52,11 +54,11 @@ def key(
     """Show the entries of the index under a key, with slots and places, newest first."""
     from itertools import islice
 
+    from mqframe_cli.stopped_store import known_store
     from mqframe_index.settings import IndexSettings
 
     from mqframe_store_tools.checking.decoding import index_entries
     from mqframe_store_tools.checking.sizes import with_index_sizes
-    from mqframe_store_tools.stopped_store import known_store
 
     layout = known_store(directory)
     settings = with_index_sizes(IndexSettings(), layout)
@@ -85,7 +87,8 @@ def cut(
 @app.command()
 def checkpoint(directory: Directory, json: Json = False) -> None:
     """Show the numbers of the checkpoints, and what the last stop noted."""
+    from mqframe_cli.stopped_store import known_store
+
     from mqframe_store_tools.checking.decoding import checkpoints
-    from mqframe_store_tools.stopped_store import known_store
 
     show(list(checkpoints(known_store(directory))), as_json=json, empty="there is none")

@@ -81,10 +81,10 @@ def import_(
 
 def _rows(directory: Path, topic: str, queue: int | None) -> Iterator[dict[str, Any]]:
     from mqframe_admin.rules.message_rows import message_row
+    from mqframe_cli.stopped_store import known_store
 
     from mqframe.store.reader import StoreReader
     from mqframe_store_tools.checking.cut_file import cut_messages, is_cut_file
-    from mqframe_store_tools.stopped_store import known_store
 
     if is_cut_file(directory):
         return (

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import small_store
-from mqframe_store_tools.stopped_store import known_store, refuse_in_use
+from mqframe_cli.stopped_store import known_store, refuse_in_use
 from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.core.errors import SettingError
