@@ -120,6 +120,6 @@ def request_properties(correlation_id: str, client_id: str, timeout_seconds: flo
         {
             p.CORRELATION_ID: correlation_id,
             p.REPLY_TO_CLIENT: client_id,
-            p.TTL: f"{int(timeout_seconds * 1000):04}",  # so that nobody takes it for seconds
+            p.TTL: f"{max(1, round(timeout_seconds * 1000)):04}",  # so that nobody takes it for seconds
         }
     )

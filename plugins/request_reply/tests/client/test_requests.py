@@ -366,6 +366,20 @@ class TestGettingKnown:
             assert broker.sent == []
             never.set_result(Frame(0))
 
+    async def test_a_request_says_how_long_it_is_of_use_once_the_client_is_known(self) -> None:
+        async with staged_alone() as (scene, producer, broker):
+            broker.replies = [b"1"]
+            late = asyncio.get_running_loop().create_future()
+            scene.broker.script(HeartBeat, *[lambda request: late] * 9)
+            asking = asyncio.ensure_future(producer.request(Message("questions", b"x"), timeout=5))
+            await scene.pass_time(2.0)
+            assert broker.sent == []
+            late.set_result(Frame(0))
+            assert (await scene.finish(asking, 0.0)).body == b"1"
+            [request] = broker.sent
+            left = int(decode_properties(request.properties)["TTL"])
+            assert 2900 <= left <= 3000
+
 
 class TestWaiting:
     async def test_a_request_says_where_its_reply_goes_and_how_long_it_is_of_use(self) -> None:

@@ -53,7 +53,9 @@ class Requests:
         replies: Replies = self._instance.replies
         correlation_id, reply = replies.expect(deadline)
         try:
-            asked = request_properties(correlation_id, self._instance.client_id, seconds)
+            # Brokers may have taken their time to know this client: nobody is to work longer than it waits.
+            left = deadline - self._clock.monotonic()
+            asked = request_properties(correlation_id, self._instance.client_id, left)
             try:
                 with begin(
                     self._api.pipeline.preparing,
