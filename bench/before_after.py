@@ -115,7 +115,7 @@ def client(checkout: Checkout, part: str) -> Figures:
     finally:
         server.stop()
         shutil.rmtree(checkout.scratch / "client")
-    what, count, rate = re.findall(r"^(.+?)\s+n=\s*(\d+)\s+(\d+) msg/s$", text, re.MULTILINE)[-1]
+    what, count, rate = re.findall(r"^(.+?)\s+n=\s*(\d+)\s+(\d+) msg/s", text, re.MULTILINE)[-1]
     yield f"client: {what}, rate", float(rate)
     if "," not in part:
         yield f"client: {what}, us", seconds * 1e6 / int(count)
