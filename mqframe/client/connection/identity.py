@@ -6,6 +6,7 @@ import ipaddress
 import os
 import socket
 import time
+from collections.abc import Callable
 from typing import Final
 
 import attrs
@@ -53,9 +54,12 @@ def wire_hooks(settings: ClientSettings, rpc_hooks: tuple[RpcHook, ...]) -> tupl
     return (load_part(_NAMESPACES)(settings.namespace), *rpc_hooks) if settings.namespace else rpc_hooks
 
 
-def wire_name(settings: ClientSettings, name: str) -> str:
-    """What brokers, and files of the client, call its topic or group `name`."""
-    return str(load_part(_NAMESPACES)(settings.namespace).wrapped(name)) if settings.namespace else name
+def wire_names(settings: ClientSettings) -> Callable[[str], str]:
+    """Makes of the name of a topic or group what brokers, and files of the client, call it."""
+    wired: Callable[[str], str] = str
+    if settings.namespace:
+        wired = load_part(_NAMESPACES)(settings.namespace).wrapped
+    return wired
 
 
 def local_ip(settings: ClientSettings) -> str:

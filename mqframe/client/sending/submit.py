@@ -65,7 +65,7 @@ class Submitter:
         in_flight: InFlightLimit,
         results: Results,
     ) -> None:
-        self.results = self._results = results
+        self.results = results
         self._pipeline = pipeline
         self._rules = submitted_rules(settings.retries_async)
         self._gates = BusyGates(clock.monotonic)
@@ -164,24 +164,24 @@ class Submitter:
         self._tasks.discard(task)
         if task.cancelled():  # perhaps before it began, so that it could not say so itself
             stopped = ClosedError("the producer was stopped; the message was not sent")
-            self._results.fail(_unfinished(batch.items), stopped)
+            self.results.fail(_unfinished(batch.items), stopped)
 
     async def _send(self, batch: Batch[Item]) -> None:
         items: Items = batch.items  # type: ignore[assignment]  # batches are made so
         try:
             await self._send_items(batch.queue, items)  # type: ignore[arg-type]  # keys are message queues here
         except MqframeError as problem:
-            self._results.fail(_unfinished(items), problem)
+            self.results.fail(_unfinished(items), problem)
         except asyncio.CancelledError:
             rest = _unfinished(items)
             self.cut_off.interrupted += len(rest)
             interrupted = ClosedError("the producer was stopped; the message may or may not be stored")
             interrupted.maybe_stored = True
-            self._results.fail(rest, interrupted)
+            self.results.fail(rest, interrupted)
             raise
         except Exception as problem:  # one batch's fault must not leave its futures without an answer
             log.exception("submitted batch failed", queue=str(batch.queue))
-            self._results.fail(_unfinished(items), GiveUpError(f"the batch could not be sent: {problem!r}"))
+            self.results.fail(_unfinished(items), GiveUpError(f"the batch could not be sent: {problem!r}"))
         finally:
             self._accumulator.done(batch)
             self._in_flight.release(items.body_bytes(), len(items))
@@ -220,7 +220,7 @@ class Submitter:
             pairs = [each for each in zip(items, ids, strict=True) if (each[0].queue is not None) is is_bound]
             part, its_ids = Items([item for item, _ in pairs]), [each for _, each in pairs]
             if rules is None:
-                self._results.fail(part, problem)
+                self.results.fail(part, problem)
             else:
                 again = attrs.evolve(tried, rules=rules, fixed=is_bound, failed=True, doubt=doubt)
                 works.append(self._deliver_or_fail(part, its_ids, again))
@@ -230,7 +230,7 @@ class Submitter:
         try:
             await self._deliver(items, ids, delivery)
         except MqframeError as problem:
-            self._results.fail(items, problem)
+            self.results.fail(items, problem)
 
     async def _deliver(self, items: Items, ids: list[str], delivery: _Delivery) -> None:
         queue = delivery.queue
@@ -246,7 +246,7 @@ class Submitter:
             mode="async",
             gates=self._gates,
         )
-        self._results.resolve(items, result, ids)
+        self.results.resolve(items, result, ids)
 
     def _packed(self, items: Items, ids: list[str]) -> SendBatch:
         pipeline = self._pipeline
@@ -265,7 +265,7 @@ class Submitter:
                 self._pipeline.check_forbidden((item.message,), queue, address, "async")
                 allowed.append(item)
             except Forbidden as refusal:
-                self._results.fail([item], refusal)
+                self.results.fail([item], refusal)
         return allowed
 
 

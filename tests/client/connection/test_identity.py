@@ -12,7 +12,7 @@ from mqframe.client.connection.identity import (
     nameserver_text,
     packed_ip,
     wire_hooks,
-    wire_name,
+    wire_names,
     with_nameserver,
 )
 from mqframe.client.settings import ClientSettings
@@ -72,7 +72,7 @@ def test_a_namespace_comes_before_all_rpc_hooks(monkeypatch):
     assert wire_hooks(plain, (own,)) == (own,)
     first, second = wire_hooks(shop, (own,))
     assert (first.namespace, second) == ("shop", own)
-    assert [wire_name(each, "orders") for each in (plain, shop)] == ["orders", "shop%orders"]
+    assert [wire_names(each)("orders") for each in (plain, shop)] == ["orders", "shop%orders"]
 
 
 def test_a_namespace_that_nothing_here_knows_of_names_what_to_install(monkeypatch):

@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 from typing import Final
 
-from mqframe.client.connection.identity import wire_name
+from mqframe.client.connection.identity import wire_names
 from mqframe.client.connection.instance import ClientInstance
 from mqframe.client.consuming.group.beginnings import Beginnings
 from mqframe.client.consuming.group.offsets import BrokerOffsets, presumed_offset
@@ -48,13 +47,8 @@ class OffsetChoice:
 
     def make(self, instance: ClientInstance, group: str) -> OffsetStore:
         """The store of the member `instance` of `group`."""
-        context = OffsetStoreContext(
-            wire_name(instance.settings, group),
-            instance.client_id,
-            BrokerOffsets(instance, group),
-            self._directory,
-            partial(wire_name, instance.settings),
-        )
+        wired, offsets = wire_names(instance.settings), BrokerOffsets(instance, group)
+        context = OffsetStoreContext(wired(group), instance.client_id, offsets, self._directory, wired)
         made: OffsetStore = self._plugins.create("offset_store", self._choice, self._options, context)
         return made
 

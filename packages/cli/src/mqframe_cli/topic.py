@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from mqframe.core.cluster.order_config import TYPE_ATTRIBUTE
-from mqframe.core.errors import AnswerError, FixError, RouteError, SettingError
+from mqframe.core.errors import FixError, SettingError
 from mqframe_cli.access import admin_client, admin_command
 from mqframe_cli.commands import new_app
 from mqframe_cli.later import since_ms
@@ -41,26 +41,18 @@ def list_topics(
     names = listed_topics(admin, every=all_)
     if not long:
         return [{"topic": name} for name in names]
-    from concurrent.futures import ThreadPoolExecutor
+    from mqframe_cli.live.lag import topic_offsets
 
-    from mqframe_cli.live.lag import ASKED_AT_ONCE
-
-    with ThreadPoolExecutor(ASKED_AT_ONCE) as pool:
-        found = pool.map(lambda name: _holdings(admin, name), names)
-        return [row for row in found if row is not None]
-
-
-def _holdings(admin: Admin, topic: str) -> dict[str, Any] | None:
-    try:
-        stats = admin.topics.stats(topic).values()
-    except (AnswerError, RouteError):
-        return None  # it has just been deleted
-    return {
-        "topic": topic,
-        "queues": len(stats),
-        "messages": sum(each.max_offset - each.min_offset for each in stats),
-        "last": time_text(max((each.last_update_timestamp for each in stats), default=0)),
-    }
+    return [
+        {
+            "topic": topic,
+            "queues": len(held),
+            "messages": sum(each.max_offset - each.min_offset for each in held),
+            "last": time_text(max(each.last_update_timestamp for each in held)),
+        }
+        for topic, held in topic_offsets(admin, names).items()
+        if held
+    ]
 
 
 @admin_command(app, known=())

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from mqframe.core.delay.options import DELAY_NAMES
 from mqframe.core.errors import MessageError
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.message import Message, ReceivedMessage, with_properties
 from mqframe.core.messages.whole_numbers import whole_number
+from mqframe.core.sending.message_type import NORMAL, is_half, message_type
 
 PRIORITY_MAX: Final = 2**31 - 1
 
@@ -37,5 +37,4 @@ def priority_in(properties: Mapping[str, str]) -> int | None:
 
 def is_of_another_type(properties: Mapping[str, str]) -> bool:
     """Whether a message is a half one, a delayed one or one in order: none of these has a priority."""
-    is_half = properties.get(p.TRANSACTION_PREPARED, "").lower() == "true"
-    return is_half or p.SHARDING_KEY in properties or any(name in properties for name in DELAY_NAMES)
+    return message_type(properties, is_half=is_half(properties, 0)) != NORMAL

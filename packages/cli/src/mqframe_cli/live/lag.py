@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final
 
 from mqframe_admin.rules.lag import lag_of, queue_owners
 
-from mqframe.core.errors import MqframeError
+from mqframe.core.errors import AnswerError, MqframeError, RouteError
 from mqframe.core.messages.names import is_system_group
 from mqframe_cli.output import queue_columns, time_text
 
 if TYPE_CHECKING:
+    from mqframe_admin.bodies import TopicOffset
+
     from mqframe import Admin, MessageQueue
     from mqframe.core.consuming.bodies import OffsetWrapper
     from mqframe.core.consuming.running_info import ConsumerRunningInfo
@@ -21,6 +23,19 @@ ASKED_AT_ONCE: Final = 8
 """Members, or topics, that are asked at the same time."""
 UNKNOWN: Final = "?"
 """The owner of a queue that nobody names, while a member does not answer."""
+
+
+def topic_offsets(admin: Admin, topics: Sequence[str]) -> dict[str, Collection[TopicOffset]]:
+    """What each queue of `topics` holds, in their order; nothing of one that has just been deleted."""
+
+    def held(topic: str) -> Collection[TopicOffset]:
+        try:
+            return admin.topics.stats(topic).values()
+        except (AnswerError, RouteError):
+            return ()
+
+    with ThreadPoolExecutor(ASKED_AT_ONCE) as pool:
+        return dict(zip(topics, pool.map(held, topics), strict=True))
 
 
 def group_offsets(admin: Admin) -> dict[str, dict[MessageQueue, OffsetWrapper]]:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import time
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from mqframe_admin.bodies import broker_load
 from mqframe_admin.rules.lag import lag_of
 
-from mqframe.core.errors import AnswerError, RouteError
 from mqframe.core.messages.names import is_system_group
 from mqframe_cli.access import admin_client
-from mqframe_cli.live.lag import ASKED_AT_ONCE, group_offsets
+from mqframe_cli.live.lag import group_offsets, topic_offsets
 from mqframe_cli.live.rates import GroupProgress, Look, group_rates, topic_rates
 from mqframe_cli.live.watch import Interval, View, show_view, watch
 from mqframe_cli.names.known import listed_topics
@@ -64,22 +62,11 @@ class Rates:
 def look(admin: Admin, *, every: bool) -> Look:
     """What there is at this moment; `every`: also what is of the system."""
 
-    def held(topic: str) -> tuple[int, int]:
-        try:
-            stats = admin.topics.stats(topic).values()
-        except (AnswerError, RouteError):
-            return 0, 0  # it has just been deleted
-        return sum(each.max_offset for each in stats), sum(
-            each.max_offset - each.min_offset for each in stats
-        )
-
-    topics = listed_topics(admin, every=every)
-    with ThreadPoolExecutor(ASKED_AT_ONCE) as pool:
-        counts = dict(zip(topics, pool.map(held, topics), strict=True))
+    topics = topic_offsets(admin, listed_topics(admin, every=every))
     return Look(
         time.monotonic(),
-        {topic: end for topic, (end, _) in counts.items()},
-        {topic: left for topic, (_, left) in counts.items()},
+        {topic: sum(each.max_offset for each in held) for topic, held in topics.items()},
+        {topic: sum(each.max_offset - each.min_offset for each in held) for topic, held in topics.items()},
         _progress(admin, every=every),
         tuple(_broker(admin, name, address) for name, address in admin.cluster.masters().items()),
     )
