@@ -304,13 +304,13 @@ class AsyncProducer(AsyncClient):
         """
         api, submitter = self._api or self._running(), self._submitter
         soon = delay is None and deliver_at is None and delay_level is None
-        anywhere = queue is None and selector is None and sharding_key is None
-        if submitter.gatherer is not None and soon and anywhere:
-            usual: asyncio.Future[SendResult] | None = submitter.gatherer.take(message)
-            if usual is not None:
-                return usual
-        room, new = self._waiting, asyncio.get_running_loop().create_future
-        item = api.usual(message, room, new) if soon and anywhere else None
+        room, new, item = self._waiting, asyncio.get_running_loop().create_future, None
+        if soon and queue is None and selector is None and sharding_key is None:
+            if submitter.gatherer is not None:
+                usual: asyncio.Future[SendResult] | None = submitter.gatherer.take(message)
+                if usual is not None:
+                    return usual
+            item = api.usual(message, room, new)
         if item is None:
             extra = "" if soon else delay_properties(delay, deliver_at, delay_level)
             item = await api.submitted(message, extra, queue, selector, sharding_key, room, new)

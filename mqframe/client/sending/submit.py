@@ -107,9 +107,7 @@ class Submitter:
             accumulator.add(item.queue, item, size, self._clock.monotonic(), alone=alone)
         else:
             batch = self._sticky.get(topic)
-            if batch is not None and not alone and accumulator.room(batch, size, item.count):
-                accumulator.append(batch, item, size)
-            else:
+            if batch is None or alone or not accumulator.join(batch, item, size, item.count):
                 queue = batch.queue if batch is not None and not batch.closed else self._next_queue(topic)
                 now, count = self._clock.monotonic(), item.count
                 self._sticky[topic] = accumulator.add(queue, item, size, now, alone=alone, count=count)

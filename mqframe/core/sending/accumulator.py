@@ -81,27 +81,26 @@ class Accumulator(Generic[T]):
     ) -> Batch[T]:
         """Put `item`, `count` messages of `size` bytes, at the end of `queue`; returns the batch it is in."""
         batch = self._open.get(queue)
-        if batch is None or alone or not self.room(batch, size, count):
+        if batch is None or alone or not self.join(batch, item, size, count):
             if batch is not None:
                 self._close(batch)
             batch = self._begin(queue, now)
-        self.append(batch, item, size)
-        if alone and not batch.closed:
-            self._close(batch)
+            batch.items.append(item)
+            batch.bytes = size
+            if alone or len(batch.items) >= self._messages_max or size >= self._bytes_max:
+                self._close(batch)
         return batch
 
-    def append(self, batch: Batch[T], item: T, size: int) -> None:
-        """Put `item` at the end of `batch`, which must be open and have room; `add` finds one."""
-        items = batch.items
+    def join(self, batch: Batch[T], item: T, size: int, count: int = 1) -> bool:
+        """Put `item` at the end of `batch` if that is open and has room for it; returns whether it did."""
+        items, total = batch.items, batch.bytes + size
+        if batch.closed or total > self._bytes_max or len(items) + count > self._messages_max:
+            return False
         items.append(item)
-        batch.bytes = total = batch.bytes + size
+        batch.bytes = total
         if len(items) >= self._messages_max or total >= self._bytes_max:
             self._close(batch)
-
-    def room(self, batch: Batch[T], size: int, count: int = 1) -> bool:
-        """Whether `batch` is open and takes `count` messages of `size` bytes more."""
-        count += len(batch.items)
-        return not batch.closed and batch.bytes + size <= self._bytes_max and count <= self._messages_max
+        return True
 
     def close_open(self, *, now: float | None = None) -> None:
         """Close open batches: all of them, or those whose linger time has passed at `now`."""

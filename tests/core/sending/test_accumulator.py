@@ -37,7 +37,7 @@ def test_several_that_are_added_as_one_stay_within_the_limits():
     gathered.add("q", "two", 10, 0.0, count=2)
     gathered.add("q", "one", 10, 0.0)
     batch = gathered.add("q", "more", 10, 0.0)
-    assert (gathered.room(batch, 10), gathered.room(batch, 10, 2)) == (True, False)
+    assert not gathered.join(batch, "two more", 10, 2)
     gathered.add("q", "two more", 10, 0.0, count=2)
     assert items(gathered.take_ready()) == [["two", "one", "more"]]
 

@@ -76,8 +76,8 @@ def root_of(half: ReceivedMessage) -> int:
 
     A copy lies behind its first: what says otherwise is none.
     """
-    own = half.queue_offset
-    return min(_number(half.properties.get(p.PREPARED_QUEUE_OFFSET, ""), own), own)
+    own, first = half.queue_offset, half.properties.get(p.PREPARED_QUEUE_OFFSET)
+    return own if first is None else min(_number(first, own), own)
 
 
 def times_checked(properties: Mapping[str, str]) -> int:
