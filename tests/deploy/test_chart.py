@@ -3,40 +3,26 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import kubernetes_validate
 import pytest
 import yaml
+from deploy.chart import CHART, rendered
 
-CHART = Path(__file__).parents[2] / "deploy/helm/mqframe"
 VALUES: dict[str, Any] = yaml.safe_load((CHART / "values.yaml").read_text())
 SETTINGS = '[store]\nflush = "SYNC_FLUSH"\n[broker.shop-mqframe-broker-1]\npermission = 4\n'
 TEMPLATES = sorted((CHART / "templates").iterdir())
-
-
-def rendered(*words: str) -> list[dict[str, Any]]:
-    """What `helm template` makes of the chart."""
-    helm = shutil.which("helm")
-    if helm is None:
-        pytest.skip("helm, which renders charts, is not on PATH")
-    subprocess.run([helm, "lint", "--strict", str(CHART), *words], check=True, capture_output=True)
-    done = subprocess.run(
-        [helm, "template", "shop", str(CHART), "--namespace", "queues", *words],
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    return [each for each in yaml.safe_load_all(done.stdout) if each]
+pytestmark = pytest.mark.timeout(1500)  # the first one waits for helm to be built
 
 
 def test_every_value_that_templates_use_is_given_and_the_other_way_round() -> None:
     used = {name for path in TEMPLATES for name in re.findall(r"\.Values\.(\w+)", path.read_text())}
     assert used == set(VALUES)
-    for part in ("nameserver", "broker", "image", "metrics"):
+    for part in ("nameserver", "broker", "etcd", "dashboard", "proxy", "image", "metrics"):
         names = {
             name for path in TEMPLATES for name in re.findall(rf"\.Values\.{part}\.(\w+)", path.read_text())
         }
@@ -44,13 +30,13 @@ def test_every_value_that_templates_use_is_given_and_the_other_way_round() -> No
 
 
 def test_servers_are_started_by_options_that_there_are() -> None:
-    for kind in ("nameserver", "broker"):
+    for kind in ("nameserver", "broker", "dashboard", "proxy"):
         text = (CHART / f"templates/{kind}.yaml").read_text()
         help_text = subprocess.run(
             [sys.executable, "-m", "mqframe", kind, "--help"], capture_output=True, text=True, check=True
         ).stdout
         options = set(re.findall(r"(?<![-\w])--[a-z][a-z-]+", text))
-        assert {"--host", "--data", "--config", "--log-json"} <= options
+        assert "--host" in options
         assert [option for option in options if option not in help_text] == []
 
 
@@ -137,3 +123,84 @@ def test_helm_makes_an_elected_group_of_each_broker_that_has_copies(tmp_path: Pa
             "--set=election.coordination=etcd",
         } <= set(printed)
         assert printed[0] == "broker"
+
+
+ALL = (
+    "broker.copies=3,etcd.replicas=3,etcd.image=etcd,proxy.replicas=2,dashboard.replicas=1",
+    "metrics.serviceMonitor.enabled=true,metrics.serviceMonitor.labels.release=prometheus",
+    "dashboard.trustedHosts={mq.example.org},proxy.advertised=mq.example.org:8081,secretName=certificates",
+)
+"""Values with which everything is rendered."""
+VERSIONS = ("1.28.0", "1.34.0", "1.37.0")
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("values", [(), ALL], ids=["as it is", "all of it"])
+def test_kubernetes_takes_what_helm_renders(values: tuple[str, ...], version: str) -> None:
+    for each in rendered(*(word for value in values for word in ("--set", value))):
+        if each["kind"] != "ServiceMonitor":
+            kubernetes_validate.validate(each, version, strict=True)
+
+
+def test_prometheus_operator_finds_the_metrics_of_all_servers() -> None:
+    found = rendered(*(word for value in ALL for word in ("--set", value)))
+    (monitor,) = [each for each in found if each["kind"] == "ServiceMonitor"]
+    assert monitor["metadata"]["labels"]["release"] == "prometheus"
+    (endpoint,) = monitor["spec"]["endpoints"]
+    wanted = monitor["spec"]["selector"]["matchLabels"].items()
+    scraped = {
+        each["metadata"]["name"]: port["port"]
+        for each in found
+        if each["kind"] == "Service" and wanted <= each["metadata"]["labels"].items()
+        for port in each["spec"]["ports"]
+        if port["name"] == endpoint["port"]
+    }
+    names = (
+        "shop-mqframe-broker-0",
+        "shop-mqframe-broker-1",
+        "shop-mqframe-nameserver",
+        "shop-mqframe-proxy",
+    )
+    assert scraped == dict.fromkeys(names, VALUES["metrics"]["port"])
+    annotated = [
+        each["spec"]["template"]["metadata"].get("annotations", {})
+        for each in found
+        if "template" in each.get("spec", {})
+    ]
+    assert [each for each in annotated if "prometheus.io/scrape" in each] == []
+
+
+def test_brokers_that_have_copies_are_told_the_members_of_the_etcd_beside_them() -> None:
+    found = rendered(*(word for value in ALL for word in ("--set", value)))
+    sets = {each["metadata"]["name"]: each["spec"] for each in found if each["kind"] == "StatefulSet"}
+    (etcd,) = sets["shop-mqframe-etcd"]["template"]["spec"]["containers"]
+    hosts = [f"shop-mqframe-etcd-{n}.shop-mqframe-etcd.queues.svc" for n in range(3)]
+    members = ",".join(f"shop-mqframe-etcd-{n}=http://{host}:2380" for n, host in enumerate(hosts))
+    assert f"--initial-cluster={members}" in etcd["args"]
+    (broker,) = sets["shop-mqframe-broker-1"]["template"]["spec"]["containers"]
+    clients = ",".join(f"http://{host}:2379" for host in hosts)
+    assert f"--set=plugins.etcd.endpoints={clients}" in broker["args"]
+    assert sets["shop-mqframe-etcd"]["serviceName"] == "shop-mqframe-etcd"
+
+
+def test_an_etcd_needs_its_image() -> None:
+    with pytest.raises(subprocess.CalledProcessError) as refused:
+        rendered("--set", "broker.copies=3,etcd.replicas=3")
+    assert "etcd.image" in str(refused.value.stdout) + str(refused.value.stderr)
+
+
+def test_each_part_may_be_drained_but_for_one_pod() -> None:
+    found = rendered(*(word for value in ALL for word in ("--set", value)))
+    budgets = {
+        tuple(each["spec"]["selector"]["matchLabels"].items()): each["spec"]["maxUnavailable"]
+        for each in found
+        if each["kind"] == "PodDisruptionBudget"
+    }
+    pods = {
+        each["metadata"]["name"]: tuple(each["spec"]["selector"]["matchLabels"].items())
+        for each in found
+        if each["kind"] in ("StatefulSet", "Deployment")
+    }
+    assert {name for name, selector in pods.items() if budgets.get(selector) == 1} == set(pods) - {
+        "shop-mqframe-dashboard"
+    }

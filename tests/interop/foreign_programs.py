@@ -28,6 +28,8 @@ OLDER = "4.9.7"
 LATEST = "5.5.0"
 """Of which only a broker, and the clients of its tests, are run; `NEWEST` is what ours are compared with."""
 
+HELM = "v3.18.6"
+
 JAVA_FLAGS = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
 """The quick compiler saves seconds of a start, and few objects need no collector of many threads."""
 
@@ -106,6 +108,22 @@ def build_go_program() -> Path:
     command = ["go", "build", "-buildvcs=false", "-o", str(program), "."]
     with alone("go"):
         subprocess.run(command, cwd=HERE / "go", check=True, timeout=300)
+    return program
+
+
+def helm_program() -> Path:
+    """Where `build_helm` leaves the program."""
+    return CACHE / "helm" / HELM / "helm"
+
+
+def build_helm() -> Path:
+    """Helm, which renders charts, of one version; several minutes of a processor the first time."""
+    program = helm_program()
+    with alone("helm"):
+        if not program.exists():
+            environment = {**os.environ, "GOBIN": str(program.parent), "GOFLAGS": "-buildvcs=false"}
+            command = ["go", "install", f"helm.sh/helm/v3/cmd/helm@{HELM}"]
+            subprocess.run(command, env=environment, check=True, timeout=1200)
     return program
 
 
@@ -192,3 +210,4 @@ if __name__ == "__main__":
     for version_of_jars in (NEWEST, *((OLDER, LATEST) if "--all" in sys.argv else ())):
         build_class_path(version_of_jars)
     install_node_modules()
+    build_helm()

@@ -46,6 +46,9 @@ nodeSelector: {{- toYaml . | nindent 2 }}
 {{- with .part.tolerations }}
 tolerations: {{- toYaml . | nindent 2 }}
 {{- end }}
+{{- end -}}
+
+{{- define "mqframe.volumes" -}}
 volumes:
   - name: settings
     configMap: {name: {{ include "mqframe.name" .root }}}
@@ -57,16 +60,23 @@ volumes:
   {{- end }}
 {{- end -}}
 
-{{- define "mqframe.container" -}}
-image: {{ include "mqframe.image" .root }}
-imagePullPolicy: {{ .root.Values.image.pullPolicy }}
+{{- define "mqframe.confined" -}}
 securityContext:
   allowPrivilegeEscalation: false
   readOnlyRootFilesystem: true
   capabilities: {drop: [ALL]}
-resources: {{- toYaml .part.resources | nindent 2 }}
+resources: {{- toYaml .resources | nindent 2 }}
+{{- end -}}
+
+{{/* A container of this image. Called with a dictionary of root, part and, where the pod keeps files, data. */}}
+{{- define "mqframe.container" -}}
+image: {{ include "mqframe.image" .root }}
+imagePullPolicy: {{ .root.Values.image.pullPolicy }}
+{{ include "mqframe.confined" .part }}
 volumeMounts:
+  {{- if .data }}
   - {name: data, mountPath: /data}
+  {{- end }}
   - {name: settings, mountPath: /etc/mqframe}
   - {name: tmp, mountPath: /tmp}
   {{- if .root.Values.secretName }}
@@ -87,8 +97,10 @@ livenessProbe:
 {{- end -}}
 
 {{- define "mqframe.annotations" -}}
+{{- if not .Values.metrics.serviceMonitor.enabled }}
 prometheus.io/scrape: "true"
 prometheus.io/port: {{ .Values.metrics.port | quote }}
+{{- end }}
 checksum/settings: {{ .Values.settings | sha256sum }}
 {{- with .Values.podAnnotations }}
 {{ toYaml . }}
@@ -104,4 +116,21 @@ spec:
   storageClassName: {{ . }}
   {{- end }}
   resources: {requests: {storage: {{ .size }}}}
+{{- end -}}
+
+{{/* What all members of etcd in the chart have as the beginning of their names. */}}
+{{- define "mqframe.etcd" -}}
+{{ include "mqframe.name" . }}-etcd
+{{- end -}}
+
+{{/* Addresses of all members of etcd: those for clients, or with their names those for one another. Called with a
+     dictionary of root, peers. */}}
+{{- define "mqframe.etcdMembers" -}}
+{{- $set := include "mqframe.etcd" .root -}}
+{{- $all := list -}}
+{{- range $n := until (int .root.Values.etcd.replicas) -}}
+{{- $host := printf "%s-%d.%s.%s.svc" $set $n $set $.root.Release.Namespace -}}
+{{- $all = append $all (ternary (printf "%s-%d=http://%s:2380" $set $n $host) (printf "http://%s:2379" $host) $.peers) -}}
+{{- end -}}
+{{- join "," $all -}}
 {{- end -}}
