@@ -270,7 +270,7 @@ FLOORS: dict[str, list[set[str]]] = {
     ],
     "mqframe_spark": [
         {"catalog_table", "decoding", "deduplication", "durable_file", "java", "kafka_options", "lag"},
-        {"object_store_options", "pull_window", "records", "retrying", "zones"},
+        {"object_store_options", "pull_window", "records", "retrying", "worker_socket", "zones"},
         {"functions", "given", "home"},
         {"access", "starting"},
         {"local", "wire"},

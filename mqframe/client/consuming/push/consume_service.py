@@ -247,6 +247,7 @@ class ConsumeService:
         """Has what `call` failed at sent back; returns those that count as consumed nevertheless."""
         assert call.context is not None
         level, held = call.context.delay_level_when_next_consume, call.held
+        self._back.failed(failed, call.context)
         done: list[ReceivedMessage] = []
         problem = self._answers.problem
         for lost in [each for each in failed if each in call.unreadable]:
@@ -263,19 +264,15 @@ class ConsumeService:
                 # Its last failure is told apart here: the broker would leave the reason out.
                 back = DEAD_LEVEL if self._dies(what, wrong) else level
                 done += self._failed(held, [wrong], back, call.reason(wrong), problem(call, wrong))
-        others = []
-        for each in failed:
-            if problem(call, each) is None:
-                others.append(each)
-            else:
-                done += self._failed(held, [each], level, problem=call.error)
+        others = [each for each in failed if problem(call, each) is None]
+        for asked in [each for each in failed if each not in others]:
+            done += self._failed(held, [asked], level, problem=call.error)
         return done + (self._failed(held, others, level, call.context.reason) if others else [])
 
     def _dies(self, what: OnDecodeError, wrong: ReceivedMessage) -> bool:
-        if what is OnDecodeError.DEAD_LETTER:
-            return True
         # A maximum of the group is the broker's to know.
-        return self._returns_max is not None and wrong.reconsume_times >= self._returns_max
+        over = self._returns_max is not None and wrong.reconsume_times >= self._returns_max
+        return what is OnDecodeError.DEAD_LETTER or over
 
     def _failed(
         self,
@@ -312,13 +309,10 @@ class ConsumeService:
         problem: BaseException | None,
     ) -> None:
         if problem is not None:
-            told: list[ReceivedMessage] = []
-            untold: list[ReceivedMessage] = []
-            for message in messages:
-                (told if await self._answers.failed(message, problem) else untold).append(message)
+            told = [each for each in messages if await self._answers.failed(each, problem)]
             if level >= 0:  # dead letters are kept, whoever knows of the failure
                 self._settle(held, told)
-                messages = untold
+                messages = [each for each in messages if each not in told]
         gone = await asyncio.gather(*[self._went_back(held, message, level, reason) for message in messages])
         if held.dropped:
             return  # its new owner gets those that did not go back

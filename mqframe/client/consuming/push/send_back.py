@@ -9,6 +9,7 @@ import random
 from typing import Final, NamedTuple
 
 from mqframe.client.connection.instance import ClientInstance
+from mqframe.client.consuming.push.listener import ListenerContext
 from mqframe.core.cluster.route import MASTER_ID
 from mqframe.core.codes import SysFlag
 from mqframe.core.errors import MqframeError, RetryError, RouteError, answer_error
@@ -63,6 +64,9 @@ class SendBack:
         self._clock = clock
         self._max = max_reconsume_times
         self._retry_topic = retry_topic(group)
+
+    def failed(self, messages: list[ReceivedMessage], context: ListenerContext) -> None:
+        """A listener failed at `messages`, which are sent back next, and left its wishes in `context`."""
 
     async def send_back(self, message: ReceivedMessage, delay_level: int = 0) -> None:
         """Have the broker that holds `message` deliver it again later; else send a copy to another one.

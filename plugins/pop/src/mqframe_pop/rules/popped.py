@@ -35,10 +35,11 @@ class PoppedMessage(ReceivedMessage):
     """A message that is ours until its time is over, unless it is acknowledged before.
 
     `receipt_handle`: names this delivery of the message; a new one after each change of the time. `deadline`:
-    monotonic seconds of the consumer's clock at which the time is over for certain.
+    monotonic seconds of the consumer's clock at which the time is over for certain. `pause_ms`: in order, for
+    how long its listener wants the queue to pause, if it said so.
     """
 
-    __slots__ = ("acknowledged", "deadline", "receipt_handle")
+    __slots__ = ("acknowledged", "deadline", "pause_ms", "receipt_handle")
 
     def __init__(self, message: ReceivedMessage, receipt_handle: str, deadline: float) -> None:
         for name in ReceivedMessage.__slots__:
@@ -46,6 +47,7 @@ class PoppedMessage(ReceivedMessage):
         self.receipt_handle = receipt_handle
         self.deadline = deadline
         self.acknowledged = False
+        self.pause_ms: float | None = None
 
     @property
     def delivery_attempt(self) -> int:

@@ -7,11 +7,14 @@ from types import SimpleNamespace
 
 import pytest
 from mqframe_pop.client.push.pop_back import PopBack
+from mqframe_pop.rules.popped import PoppedMessage
 from mqframe_testing.consuming import received
 from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.client.configuration.consumer_settings import ConsumerSettings
+from mqframe.client.consuming.push.listener import ListenerContext
 from mqframe.core.errors import ConnectError, RouteError
+from mqframe.core.messages.message import MessageQueue
 
 
 class Hands:
@@ -48,7 +51,8 @@ def made(**settings) -> tuple[PopBack, Hands]:
     hands = Hands()
     plan = SimpleNamespace(group="g", clock=ManualClock(), settings=ConsumerSettings(**settings))
     times = SimpleNamespace(
-        seconds=lambda times, level: 100.0 * level + times, returns_max=plan.settings.returns_max
+        seconds=lambda times, level, pause: (pause or 0.0) + 100.0 * level + times,
+        returns_max=plan.settings.returns_max,
     )
     return PopBack(plan, NoBrokers(), hands, times), hands
 
@@ -60,6 +64,20 @@ async def test_it_is_hidden_for_as_long_as_level_and_count_say(times, level, sec
     message.reconsume_times = times
     await back.send_back(message, level)
     assert hands.back == [(5, seconds)]
+
+
+async def test_what_its_listener_says_of_its_queue_counts_for_each_message() -> None:
+    back, hands = made()
+    popped = [PoppedMessage(received(offset), "handle", 60.0) for offset in range(2)]
+    context = ListenerContext(MessageQueue("orders", "broker-a", 0), "g")
+    context.suspend_current_queue_time_millis = 7_000
+    back.failed(popped, context)
+    for message in popped:
+        await back.send_back(message)
+    context.suspend_current_queue_time_millis = None
+    back.failed(popped, context)
+    await back.send_back(popped[1], 1)
+    assert hands.back == [(0, 7_000.0), (1, 7_000.0), (1, 100.0)]
 
 
 @pytest.mark.parametrize(("settings", "times", "level"), [({}, 4, -1), ({"max_reconsume_times": 4}, 4, 2)])

@@ -10,7 +10,10 @@ import pytest
 from mqframe_pop.client.push.pop_rows import ALONE_SECONDS
 from pop_push_scenes import LATER, OK, PopMember, PopPushScene, numbered
 
+from mqframe.core.consuming.consume_result import ConsumeResult
 from mqframe.core.messages.message import MessageQueue
+
+SUSPEND = ConsumeResult.SUSPEND_CURRENT_QUEUE_A_MOMENT
 
 
 async def test_what_kills_its_process_is_a_dead_letter_and_its_neighbours_are_handled_twice_at_most() -> None:
@@ -142,6 +145,36 @@ async def test_what_fails_in_order_too_often_is_a_dead_letter_and_those_behind_i
         assert [body for body in member.bodies if body != b"m3"] == [
             body for body in numbered(b"m", 20) if body != b"m3"
         ]
+
+
+@pytest.mark.parametrize("batch_max", [1, 4])
+@pytest.mark.parametrize("raises", [False, True])
+async def test_an_ordered_listener_says_for_how_long_its_queue_pauses(batch_max, raises) -> None:
+    pauses = [7_000, 2_000, -1, 0, 99_000]
+    async with PopPushScene() as scene:
+        begun: list[float] = []
+        got: list[bytes] = []
+
+        async def handle(messages, context):
+            if any(each.body == b"m8" for each in messages):
+                begun.append(scene.clock.monotonic())
+                if len(begun) <= len(pauses):
+                    context.suspend_current_queue_time_millis = pauses[len(begun) - 1]
+                    if raises:
+                        raise ValueError("not yet")
+                    return SUSPEND
+            got.extend(each.body for each in messages)
+            return OK
+
+        await scene.put(*numbered(b"m", 20), queue=MessageQueue("orders", "broker-a", 1))
+        consumer = scene.make(ordered=True)
+        consumer.subscribe("orders", "*", handle, batch_max=batch_max)
+        await scene.open(consumer)
+        await scene.until(lambda: len(got) == 20, 120.0)
+        await scene.until(lambda: scene.lag() == 0)
+        assert got == numbered(b"m", 20)
+        waits = [after - before for before, after in itertools.pairwise(begun)]
+        assert waits == pytest.approx([7.0, 2.0, 1.0, 0.01, 30.0], abs=0.3)
 
 
 async def test_messages_of_an_unsubscribed_topic_go_to_others() -> None:

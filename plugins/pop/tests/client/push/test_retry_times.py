@@ -65,6 +65,14 @@ async def test_in_order_there_is_one_wait() -> None:
 
 
 @pytest.mark.parametrize(
+    ("pause_ms", "seconds"), [(None, 1.0), (-1, 1.0), (7_000, 7.0), (0, 0.01), (1.5, 0.01), (99_000, 30.0)]
+)
+def test_in_order_the_listener_has_the_last_word_within_the_bounds_of_pulls(pause_ms, seconds) -> None:
+    assert times(ordered=True).seconds(4, 2, pause_ms) == seconds
+    assert times().seconds(0, 0, pause_ms) == 10.0, "without an order there is no queue that could pause"
+
+
+@pytest.mark.parametrize(
     ("answers", "asked"),
     [
         ([ConnectError("away"), group(7_000)], ["a:1", "b:1"]),

@@ -37,6 +37,7 @@ from mqframe_spark.sink.options import SinkOptions
 from mqframe_spark.sink.outgoing import OutgoingBatches
 from mqframe_spark.sink.task_facts import BATCH_ID, QUERY_ID, partition, told
 from mqframe_spark.wire import connect
+from mqframe_spark.worker_socket import InTasks
 
 log = get_logger("spark")
 
@@ -131,7 +132,7 @@ class _Writer:
         return Prepared(run, spark_query, token, tuple(done.void), pack(done.halves))
 
 
-class ExactBatchWriter(DataSourceArrowWriter):
+class ExactBatchWriter(InTasks, DataSourceArrowWriter):
     """Writes a frame once. With option `queryName`, a later write of that name sends nothing.
 
     Raises `SettingError` for options that do not fit, `LostMessages` for what an earlier write of that name
@@ -171,7 +172,7 @@ class ExactBatchWriter(DataSourceArrowWriter):
             self._writer.committer().abort(self._run, _attempts(messages, self._run))
 
 
-class ExactStreamWriter(DataSourceStreamArrowWriter):
+class ExactStreamWriter(InTasks, DataSourceStreamArrowWriter):
     """Writes each micro-batch once, however often it is run, and whoever runs it.
 
     Spark pickles the writer of a micro-batch for its tasks, and no other one: then its run begins. Raises

@@ -21,6 +21,7 @@ from mqframe_spark.sink.frame_columns import check_columns
 from mqframe_spark.sink.options import SinkOptions
 from mqframe_spark.sink.task_facts import BATCH_ID, QUERY_ID, partition, told
 from mqframe_spark.wire import connect
+from mqframe_spark.worker_socket import InTasks
 
 
 @attrs.frozen
@@ -53,7 +54,7 @@ def check_target(options: SinkOptions, schema: StructType, *, patient: bool) -> 
         wire.close()
 
 
-class BatchWriter(DataSourceArrowWriter):
+class BatchWriter(InTasks, DataSourceArrowWriter):
     """Sends each partition in its task. A task that failed leaves what it has sent: rows may come twice."""
 
     def __init__(self, options: SinkOptions, schema: StructType) -> None:
@@ -68,7 +69,7 @@ class BatchWriter(DataSourceArrowWriter):
         return TaskSent(send_rows(self._options, iterator, idempotence=idempotence, where=where))
 
 
-class StreamWriter(DataSourceStreamArrowWriter):
+class StreamWriter(InTasks, DataSourceStreamArrowWriter):
     """As `BatchWriter`, for each micro-batch."""
 
     def __init__(self, options: SinkOptions, schema: StructType) -> None:

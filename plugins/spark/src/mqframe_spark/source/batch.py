@@ -15,12 +15,13 @@ from mqframe_spark.records.schema import check_schema
 from mqframe_spark.source.options import STREAM_ONLY, SourceOptions
 from mqframe_spark.source.planning import Narrow, Planner
 from mqframe_spark.source.tasks import QueueSpan, open_origin, read_partition
+from mqframe_spark.worker_socket import InTasks
 
 if TYPE_CHECKING:
     from pyspark.sql.datasource import Filter
 
 
-class BatchReader(DataSourceReader):
+class BatchReader(InTasks, DataSourceReader):
     """Exact offsets of every queue, asked when the query is planned.
 
     Raises `SettingError` for options that only a stream has; while planning, `FixError` for a topic that does

@@ -23,9 +23,10 @@ from mqframe_spark.source.options import SourceOptions
 from mqframe_spark.source.planning import Planner
 from mqframe_spark.source.positions import BEGIN, Positions, from_json, next_positions, to_json
 from mqframe_spark.source.tasks import QueueSpan, open_origin, read_partition
+from mqframe_spark.worker_socket import InTasks
 
 
-class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+class StreamReader(InTasks, DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Plans on the driver, in one process for as long as the query runs; `read` runs in tasks.
 
     Queues, brokers and topics that appear are taken in, from their beginning; those that vanish keep their

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from mqframe.client.connection.instance import ClientInstance
+from mqframe.client.consuming.push.listener import ListenerContext
 from mqframe.client.consuming.push.plan import ConsumerPlan
 from mqframe.client.consuming.push.send_back import SendBack
 from mqframe.core.errors import MqframeError
@@ -34,12 +35,18 @@ class PopBack(SendBack):
         self._in_hand = in_hand
         self._times = times
 
+    def failed(self, messages: list[ReceivedMessage], context: ListenerContext) -> None:
+        """Their listener may have said for how long their queue is to pause."""
+        for message in messages:
+            if isinstance(message, PoppedMessage):
+                message.pause_ms = context.suspend_current_queue_time_millis
+
     async def send_back(self, message: ReceivedMessage, delay_level: int = 0) -> None:
         """Hide it for as long as `delay_level` or the group says; a negative one makes it a dead letter."""
         if delay_level < 0 or self._is_last(message):
             await self.give_up(message, "")
             return
-        await self._in_hand.hand_back(message, self._times.seconds(message.reconsume_times, delay_level))
+        await self._hand_back(message, delay_level)
 
     async def give_up(self, message: ReceivedMessage, reason: str) -> None:
         """Make it a dead letter, with the `reason`. Where that fails it comes again, as any that failed."""
@@ -51,7 +58,7 @@ class PopBack(SendBack):
                 reason=str(problem),
                 **log_fields([message], self._group),
             )
-            await self._in_hand.hand_back(message, self._times.seconds(message.reconsume_times, 0))
+            await self._hand_back(message)
 
     def give_up_old(
         self, popped: Sequence[PoppedMessage], gone: Callable[[PoppedMessage, bool], None]
@@ -74,9 +81,13 @@ class PopBack(SendBack):
         try:
             await self.give_up(message, f"it came again {message.reconsume_times} times")
         except Exception:  # whatever it is, nobody works at the message, and others are to have it
-            await self._in_hand.hand_back(message, self._times.seconds(message.reconsume_times, 0))
+            await self._hand_back(message)
             raise
         self._in_hand.settle([message])
+
+    async def _hand_back(self, message: ReceivedMessage, level: int = 0) -> None:
+        pause = message.pause_ms if isinstance(message, PoppedMessage) else None
+        await self._in_hand.hand_back(message, self._times.seconds(message.reconsume_times, level, pause))
 
     def _is_last(self, message: ReceivedMessage) -> bool:
         most = self._times.returns_max

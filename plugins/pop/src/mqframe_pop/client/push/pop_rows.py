@@ -197,15 +197,15 @@ class OrderedPopRows(PopRows):
         if not consumed:
             row.broken = True
             row.pace.failed()
-            self._instance.spawn(self._hand_back(list(row.waiting)))
+            self._instance.spawn(self._hand_back(list(row.waiting), message.pause_ms))
             row.waiting.clear()
             return
         row.open -= 1
         if not row.open:
             self._go_on(row)
 
-    async def _hand_back(self, messages: Sequence[PoppedMessage]) -> None:
-        seconds = self._times.seconds(0, 0)
+    async def _hand_back(self, messages: Sequence[PoppedMessage], pause_ms: float | None) -> None:
+        seconds = self._times.seconds(0, 0, pause_ms)
         await asyncio.gather(*[self._in_hand.hand_back(message, seconds) for message in messages])
 
 

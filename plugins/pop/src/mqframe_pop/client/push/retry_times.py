@@ -10,6 +10,7 @@ from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 from mqframe.core.delay.levels import USUAL_DELAYS
 from mqframe.core.errors import AnswerError, MqframeError
 from mqframe.core.requests.admin import GetSubscriptionGroupConfig
+from mqframe.core.retry.backoff import suspend_seconds
 from mqframe.core.retry.redelivery import ordered_interval, retry_level, retry_schedule, retry_wait
 from mqframe.core.wire.loose_json import decode
 from mqframe.log import get_logger
@@ -33,10 +34,14 @@ class RetryTimes:
         self._asked: float | None = None
         self.returns_max = plan.settings.returns_max
 
-    def seconds(self, reconsume_times: int, level: int) -> float:
-        """The wait of a message that came back so often. `level`: what the listener asks for; 0: nothing."""
+    def seconds(self, reconsume_times: int, level: int, pause_ms: float | None = None) -> float:
+        """The wait of a message that came back so often. `level`: what the listener asks for; 0: nothing.
+
+        `pause_ms`: the same in order, where levels do not count; `None` and -1: nothing.
+        """
         if self._plan.ordered:
-            return self._ordered_ms / 1000
+            said = pause_ms is not None and pause_ms != -1
+            return suspend_seconds(pause_ms, 0) if said else self._ordered_ms / 1000
         if level <= 0 and self._schedule is not None:
             return retry_wait(self._schedule, reconsume_times) / 1000
         level = level if level > 0 else retry_level(reconsume_times)
