@@ -203,3 +203,17 @@ async def test_it_goes_on_looking_when_the_cluster_comes_back(caplog):
     lines = [(each.levelname, each.getMessage()) for each in caplog.records]
     told = [(level, line.partition(" problem=")[0].partition(" after_")[0]) for level, line in lines]
     assert told == [("WARNING", "rates were not sampled"), ("WARNING", "rates are sampled again")]
+
+
+async def test_an_answer_that_makes_no_sense_does_not_end_the_looks(caplog):
+    bench = Bench(interval=0.0)
+    bench.admin.ends = None
+    task = asyncio.create_task(bench.samples.run())
+    while "rates were not sampled" not in caplog.text:
+        await asyncio.sleep(0)
+    bench.admin.ends = {"orders": 1}
+    while not bench.samples.totals.topics:
+        await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task

@@ -7,10 +7,12 @@ from mqframe_admin.rules.replica import Replica
 from mqframe_dashboard.alarms.rules import (
     BEHIND_BYTES,
     BEHIND_MS,
+    BrokerGone,
     BrokerSeen,
     ClusterSeen,
     GroupSeen,
     alarms_of,
+    gone_brokers,
 )
 
 NOW = 1_700_000_000_000
@@ -57,6 +59,23 @@ def test_a_broker_that_is_silent_or_says_what_is_wrong():
     assert found == [
         ("Broker a (0): does not answer: refused", "broker?name=a&id=0", True),
         ("Broker b (0): the disk is full", "broker?name=b&id=0", True),
+    ]
+
+
+def test_brokers_that_are_gone():
+    known = [
+        BrokerGone("a", 0, "a:1", NOW),
+        BrokerGone("b", 0, "b:1", NOW - 180_000),
+        BrokerGone("a", 2, "a:7", NOW - 30_000),
+        BrokerGone("moved", 0, "old:1", NOW),
+        BrokerGone("elected", 2, "e:2", NOW),
+    ]
+    brokers = [MASTER, BrokerSeen("moved", 0, "new:1", FINE), BrokerSeen("elected", 0, "e:2", FINE)]
+    gone = gone_brokers(known, brokers)
+    assert gone == [known[1], known[2]]
+    assert told(gone=gone) == [
+        ("Broker b (0) at b:1 is gone: it was registered 3 min ago.", "replication", True),
+        ("Broker a (2) at a:7 is gone: it was registered 30 s ago.", "replication", False),
     ]
 
 

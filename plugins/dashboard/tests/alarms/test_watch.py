@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from typing import Any
+
 import pytest
 from mqframe_dashboard.alarms.watch import SHOWN, AlarmWatch, cluster_seen
 from mqframe_dashboard.asking import Asking
@@ -10,6 +13,7 @@ from mqframe_testing import Cluster
 from mqframe_testing.ports import lasting_port
 
 from mqframe import Admin, AsyncAdmin, AsyncPuller, Message, Producer
+from mqframe.core.cluster.route_bodies import ClusterInfo
 from mqframe.core.errors import RetryError
 
 
@@ -65,3 +69,55 @@ async def test_a_cluster_that_cannot_be_seen_is_told_and_not_taken_for_a_well_on
         assert [each.severe for each in banner.alarms] == [True]
         assert "The cluster could not be looked at: " in banner.alarms[0].link.text
         assert banner.note == "What is wrong there now is not known."
+
+
+async def test_a_broker_that_is_gone_is_missed_for_an_hour(mqframe_cluster_factory):
+    cluster: Cluster = mqframe_cluster_factory(2)
+    now = [1_700_000_000.0]
+    at = {"nameserver": cluster.nameserver}
+    async with AsyncAdmin(**at) as admin, AsyncPuller(**at) as puller:
+        asking = Asking(admin, puller, now=lambda: now[0])
+        watch = AlarmWatch(asking, Samples(asking, 10.0))
+
+        async def missed(seconds: float) -> list[str]:
+            now[0] += seconds
+            await watch.look()
+            return [each.link.text for each in watch.alarms if "is gone" in each.link.text]
+
+        assert await missed(0) == []
+        address = cluster.cluster.brokers[1].address
+        cluster.stop_broker(1)
+        text = f"Broker broker-b (0) at {address} is gone: it was registered 60 s ago."
+        assert await missed(60) == [text]
+        assert await missed(3601) == []
+
+
+async def test_an_answer_that_makes_no_sense_is_told_and_does_not_end_the_looks(caplog):
+    class Odd:
+        """Its list of brokers is none, at first."""
+
+        def __init__(self) -> None:
+            self.answer: Any = None
+            self.cluster = self.replicas = self.brokers = self.members = self
+            self.runtime = self.progress = self.consumers = self.info
+
+        async def info(self) -> Any:
+            return self.answer
+
+        async def list(self) -> Any:
+            return []
+
+    admin: Any = Odd()
+    asking = Asking(admin, admin)
+    watch = AlarmWatch(asking, Samples(asking, 10.0), 0.0)
+    task = asyncio.create_task(watch.run())
+    while "the cluster was not looked at" not in caplog.text:
+        await asyncio.sleep(0)
+    assert watch.banner().alarms[0].severe
+    admin.answer = ClusterInfo()
+    while watch.looked_ms is None:
+        await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert [each.link.text for each in watch.banner().alarms] == ["No broker is registered."]

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 from dashboard_shop import Shop, open_shop
+from mqframe_dashboard.changes.user_file import user_line
 from playwright.sync_api import Page, expect
 
 PAGES = {
@@ -196,3 +197,24 @@ def test_without_javascript_pages_work_and_load_themselves_again(chromium_runnin
         expect(refresh).to_have_count(0)  # somebody may be typing
         page.get_by_role("link", name="orders", exact=True).click()
         expect(page.get_by_role("heading", level=1)).to_have_text("Topic orders")
+
+
+def test_a_test_message_is_sent_from_a_phone(page: Page, shop: Shop, serve, tmp_path) -> None:
+    users = tmp_path / "users"
+    users.write_text(user_line("ann", "a long secret"))
+    url = serve(shop.nameserver, sign_in=f"file:{users}")
+    page.set_viewport_size({"width": 375, "height": 800})
+    page.goto(url + "sign-in")
+    page.get_by_label("User").fill("ann")
+    page.get_by_label("Secret").fill("a long secret")
+    page.get_by_role("button", name="Sign in").click()
+    page.goto(url + "topic?name=parcels")
+    page.get_by_role("link", name="Send a test message…").click()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 375
+    page.get_by_label("Properties").fill("colour=blue")
+    page.get_by_label("Body", exact=True).fill("line 1\nline 2")
+    page.get_by_role("button", name="Send", exact=True).click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("The message was sent")
+    page.get_by_role("row", name=re.compile("message")).get_by_role("link").click()
+    expect(page.locator("pre")).to_have_text("line 1\nline 2")
+    expect(page.get_by_role("row", name="colour")).to_contain_text("blue")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Final
 
@@ -43,6 +43,16 @@ class BrokerSeen:
 
 
 @attrs.frozen
+class BrokerGone:
+    """A broker that is not registered any more, and was at `seen_ms`, since 1970."""
+
+    name: str
+    number: int
+    address: str
+    seen_ms: int
+
+
+@attrs.frozen
 class GroupSeen:
     """A group that is `lag` messages behind. `members`: those online; `None`: nobody could say."""
 
@@ -56,7 +66,7 @@ class ClusterSeen:
     """What was seen of a cluster at `at_ms`, since 1970.
 
     `letters`: dead letters that came within the last `letters_seconds`, by group; `unseen`: what could not be
-    looked at, in words.
+    looked at, in words; `gone`: brokers that were seen before.
     """
 
     at_ms: int
@@ -66,11 +76,13 @@ class ClusterSeen:
     letters: Mapping[str, int] = attrs.field(factory=dict)
     letters_seconds: float = 0.0
     unseen: Sequence[str] = ()
+    gone: Sequence[BrokerGone] = ()
 
 
 def alarms_of(seen: ClusterSeen) -> list[ClusterAlarm]:
     """All alarms, the severe ones first."""
-    found = [*_brokers(seen), *_leaders(seen), *_replicas(seen), *_letters(seen), *_groups(seen)]
+    brokers = (*_brokers(seen), *_gone(seen), *_leaders(seen), *_replicas(seen))
+    found = [*brokers, *_letters(seen), *_groups(seen)]
     found += [ClusterAlarm(link("alarms", text)) for text in seen.unseen]
     return sorted(found, key=lambda each: not each.severe)
 
@@ -92,6 +104,22 @@ def _brokers(seen: ClusterSeen) -> Iterator[ClusterAlarm]:
         used = broker_load(each.counters).disk_percent
         if used >= DISK_PERCENT:
             yield ClusterAlarm(about(f"its disk is nearly full: {used:g}% are used"), severe=True)
+
+
+def gone_brokers(known: Iterable[BrokerGone], brokers: Sequence[BrokerSeen]) -> list[BrokerGone]:
+    """Those of `known` that are not among `brokers`: neither where they were, nor by name and number."""
+    addresses = {each.address for each in brokers}
+    numbers = {(each.name, each.number) for each in brokers}
+    return [
+        each for each in known if each.address not in addresses and (each.name, each.number) not in numbers
+    ]
+
+
+def _gone(seen: ClusterSeen) -> Iterator[ClusterAlarm]:
+    for each in seen.gone:
+        who = f"Broker {each.name} ({each.number}) at {each.address}"
+        text = f"{who} is gone: it was registered {span_text(seen.at_ms - each.seen_ms)} ago."
+        yield ClusterAlarm(link("replication", text), severe=each.number == 0)
 
 
 def _leaders(seen: ClusterSeen) -> Iterator[ClusterAlarm]:

@@ -16,7 +16,15 @@ from mqframe.core.errors import MqframeError
 from mqframe.core.messages.names import is_system_group
 from mqframe.log import get_logger
 from mqframe.trouble import Trouble
-from mqframe_dashboard.alarms.rules import BrokerSeen, ClusterAlarm, ClusterSeen, GroupSeen, alarms_of
+from mqframe_dashboard.alarms.rules import (
+    BrokerGone,
+    BrokerSeen,
+    ClusterAlarm,
+    ClusterSeen,
+    GroupSeen,
+    alarms_of,
+    gone_brokers,
+)
 from mqframe_dashboard.asking import Asking
 from mqframe_dashboard.sampling import Samples
 from mqframe_dashboard.view import link, time_text
@@ -28,6 +36,10 @@ SHARE: Final = 10
 REST_SECONDS_MAX: Final = 120.0
 GROUPS_MAX: Final = 50
 """Groups whose members are asked for, those that are furthest behind."""
+GONE_MS: Final = 3_600_000
+"""For so long a broker that is not registered any more is missed."""
+BROKERS_MAX: Final = 1000
+"""Brokers that are remembered."""
 SHOWN: Final = 5
 """Alarms that stand on top of each page."""
 KEPT_MAX: Final = 500
@@ -59,6 +71,7 @@ class AlarmWatch:
         self._interval = interval
         self._clock = clock
         self._took = 0.0
+        self._known: dict[str, BrokerGone] = {}
         self.looked_ms: int | None = None
         """When the last look that succeeded was made, ms since 1970."""
         self.alarms: Sequence[ClusterAlarm] = ()
@@ -85,12 +98,21 @@ class AlarmWatch:
         began = self._clock()
         try:
             seen = await cluster_seen(self._asking, self._samples)
-            self.alarms = alarms_of(seen)[:KEPT_MAX]
+            self.alarms = alarms_of(self._with_gone(seen))[:KEPT_MAX]
         except Exception as problem:
             self.problem = str(problem) or repr(problem)
             raise
         self._took = self._clock() - began
         self.looked_ms, self.problem = seen.at_ms, ""
+
+    def _with_gone(self, seen: ClusterSeen) -> ClusterSeen:
+        """`seen`, with the brokers that were seen within the last hour and are not there any more."""
+        for each in seen.brokers:
+            self._known[each.address] = BrokerGone(each.name, each.number, each.address, seen.at_ms)
+        for address, known in list(self._known.items()):
+            if seen.at_ms - known.seen_ms > GONE_MS or len(self._known) > BROKERS_MAX:
+                del self._known[address]
+        return attrs.evolve(seen, gone=gone_brokers(self._known.values(), seen.brokers))
 
     def banner(self) -> Banner:
         """What pages show."""
