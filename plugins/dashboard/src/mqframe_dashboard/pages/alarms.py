@@ -23,12 +23,12 @@ def alarms_page(watch: AlarmWatch) -> Page:
             parts.append(Note(f"There may be more than these {KEPT_MAX}."))
     parts.append(
         Note(
-            "Looked at are: brokers that do not answer, that have been gone for an hour or less, or that say "
+            "Looked at are: brokers that do not answer, went within the last hour, or say "
             "what is wrong with their store, role or replication; disks that are "
             f"{DISK_PERCENT:g}% full; brokers without a master or leader; slaves that are not in sync, or "
             f"lack what is older than {span_text(BEHIND_MS)}; dead letters of the last hour; and of the "
-            f"{GROUPS_MAX} groups that are furthest behind those without a member. Whether a server's process "
-            "is ready, /readyz of the server says."
+            f"{GROUPS_MAX} groups that are furthest behind those without a member. Whether a process "
+            "is ready, only its own /readyz says."
         )
     )
     return Page("Alarms", parts, live=True)
