@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "plugins/dashboard/tests"))
 
 import chromium  # noqa: E402
-import shop  # noqa: E402
+import dashboard_shop  # noqa: E402
 
 FOLDER = ROOT / "docs/_static/dashboard"
 LOOKS = 40
@@ -53,7 +53,7 @@ def main() -> None:
     FOLDER.mkdir(exist_ok=True)
     with (
         chromium.started(path) as browser,
-        shop.open_shop() as busy,
+        dashboard_shop.open_shop() as busy,
         chromium.served(busy.nameserver, interval=0.5) as url,
     ):
         for look in range(LOOKS):

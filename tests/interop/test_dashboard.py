@@ -30,9 +30,10 @@ def test_pages_show_what_servers_tell(servers: Servers, topic: str, client_id: s
     wanted = {
         "/": [broker, servers.broker],
         f"/broker?name={broker}": ["brokerVersionDesc", "putTps"],
-        "/topics": [f">{topic}</a>"],
+        "/replication": [broker, servers.broker],
+        f"/topics?find={topic}": [f">{topic}</a>"],
         f"/topic?name={topic}": ["<td>" + broker, '<td class="number">3</td>'],
-        "/groups": [f">{group}</a>"],
+        f"/groups?find={group}": [f">{group}</a>"],
         f"/group?name={group}": [f"<td>{client_id}</td>", "<td>TAG</td><td>paid</td>"],
         f"/messages?topic={topic}&key=first": ["&lt;b&gt;hello&lt;/b&gt;"],
         f"/messages?topic={topic}&since=2020-01-01": ["&lt;b&gt;hello&lt;/b&gt;"],

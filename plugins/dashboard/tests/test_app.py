@@ -16,7 +16,9 @@ def test_every_page_of_the_navigation_is_there(browser, mqframe_cluster):
     first = browser.page("/")
     hrefs = re.findall(r'<a href="([^"]+)"', first.partition("</nav>")[0])
     assert hrefs[0] == "./"
-    assert hrefs[1:] == "topics groups messages delayed halves letters clients configuration".split()
+    assert hrefs[1:] == (
+        "replication topics groups messages delayed halves letters schemas clients configuration".split()
+    )
     for href in hrefs:
         assert "<h1>" in browser.page("/" + href.removeprefix("./"))
 

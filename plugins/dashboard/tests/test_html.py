@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from mqframe_dashboard.html import page_html, problem_html, visible
-from mqframe_dashboard.view import Facts, Field, Form, Links, Note, Page, TableView, Text, link
+from mqframe_dashboard.alarms.rules import ClusterAlarm
+from mqframe_dashboard.alarms.watch import Banner
+from mqframe_dashboard.curves import Chart, Curve, CurveSpan
+from mqframe_dashboard.form_parts import ChangeForm, Input
+from mqframe_dashboard.html import PageFrame, page_html, problem_html, visible
+from mqframe_dashboard.series import Rate
+from mqframe_dashboard.tracing import Bar, Timeline
+from mqframe_dashboard.view import Facts, Field, Form, Links, Note, Page, Sort, TableView, Text, link
+from parsed_page import ParsedPage
 
 EVIL = "\"'><script>alert(1)</script>\x00\u202e"
 
@@ -19,9 +26,12 @@ def test_a_page_escapes_every_value():
             TableView(EVIL, [], EVIL),
             Facts(EVIL, {EVIL: EVIL}),
             Text(EVIL, EVIL),
+            Timeline(EVIL, [Bar(EVIL, EVIL, 1, 2)]),
+            ChangeForm(EVIL, EVIL, [Input(EVIL, EVIL, EVIL, EVIL, "area")]),
         ],
     )
-    html = page_html(page, "/")
+    frame = PageFrame(Banner([ClusterAlarm(link(EVIL, EVIL), severe=True)], 3, EVIL), [(EVIL, EVIL, EVIL)])
+    html = page_html(page, "/", frame=frame)
     assert "<script>" not in html
     assert html.count("&lt;script&gt;alert(1)&lt;/script&gt;") >= 15
     assert "\x00" not in html
@@ -52,3 +62,57 @@ def test_only_long_values_may_be_broken():
     )
     assert html.count('<td class="long">') == 2
     assert f"<td>{'x' * 40}</td>" in html
+
+
+def test_alarms_stand_on_top_of_every_page_and_lead_to_where_to_look():
+    alarms = [
+        ClusterAlarm(link("broker", "The disk is full", name="a"), severe=True),
+        ClusterAlarm(link("groups", "Late")),
+    ]
+    frame = PageFrame(Banner(alarms, 2, "of 12:00"), [("/panel quotas", "panel?name=quotas", "Quotas")])
+    for html in (
+        page_html(Page("Topics", []), "/topics", frame=frame),
+        problem_html("Away", "no answer", None, 503, frame=frame),
+    ):
+        page = ParsedPage(html)
+        assert page.alarms == ["The disk is full", "Late", "2 more alarms"]
+        assert page.links["The disk is full"] == "broker?name=a"
+        assert page.links["2 more alarms"] == "alarms"
+        assert page.links["Quotas"] == "panel?name=quotas"
+        assert "of 12:00" in page.text
+        assert html.index('<main id="main"') < html.index("The disk is full") < html.index("<h1>")
+        assert html.count('class="severe"') == 1
+    assert ParsedPage(page_html(Page("Topics", []), "/topics")).alarms == []
+
+
+def test_heads_of_tables_sort_them():
+    sorts = {"name": Sort("topics?sort=-name", "ascending"), "rate": Sort("topics?sort=rate")}
+    page = ParsedPage(page_html(Page("P", [TableView("T", [{"name": "a", "rate": 1}], "", sorts)]), "/"))
+    assert page.sorts == {"name": "ascending"}
+    assert (page.links["name"], page.links["rate"]) == ("topics?sort=-name", "topics?sort=rate")
+    assert page.tables["T"] == [{"name": "a", "rate": "1"}]
+
+
+def test_gaps_of_rates_are_gaps_of_lines():
+    rates, span = [Rate(0, 10, 1.0), Rate(20, 30, 2.0)], CurveSpan(0, 30)
+    html = page_html(
+        Page("P", [Chart("C", rates, span), TableView("T", [{"over": Curve(rates, span)}])]), "/"
+    )
+    assert html.count("<polyline") == 4
+    assert "2.0 now, 2.0 at most. Where there is no line, nobody looked, or was answered." in html
+
+
+def test_a_way_is_drawn_and_told():
+    line = Timeline("Way", [Bar("produced", "shop", 1000, 1010), Bar("consumed", "", 1005, 2000, "failed")])
+    html = page_html(Page("P", [line]), "/")
+    assert '<rect class="ok" x="0.0" y="0" width="9.9" height="10"/>' in html
+    assert '<rect class="failed" x="5.0" y="0" width="989.0" height="10"/>' in html
+    assert "produced by shop: after 0 ms, took 10 ms" in html
+    assert "consumed: after 5 ms, took 995 ms, failed" in html
+
+
+def test_only_pages_that_nobody_fills_in_load_themselves_again_without_javascript():
+    still = page_html(Page("P", [Form("p", [Field("find", "Find")])], live=True), "/")
+    assert 'http-equiv="refresh"' not in still
+    assert 'hx-trigger="every 5s"' in still
+    assert 'http-equiv="refresh"' in page_html(Page("P", [Note("x")], live=True), "/")

@@ -7,7 +7,7 @@ QueryConsumeQueueResponseBody.java, GroupForbidden.java, ConsumerConnection.java
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import attrs
 import msgspec
@@ -143,6 +143,23 @@ class TopicStatsTable(Body):
 
     offset_table: dict[Any, TopicOffset] = {}
     topic_put_tps: float = 0.0
+
+
+class TopicTotal(NamedTuple):
+    """What a topic holds on one broker: its `queues`, messages ever `stored`, and `held`, still there.
+
+    On the wire it is a list of the three numbers.
+    """
+
+    queues: int
+    stored: int
+    held: int
+
+
+class TopicTotals(Body):
+    """What each topic of a broker holds, by name."""
+
+    topics: dict[str, TopicTotal] = {}
 
 
 class GroupList(Body):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from mqframe.core.parameters import OURS, Since
-from mqframe.core.requests.fields import Header, Int, Long, Request, request
+from mqframe.core.requests.fields import ONLY_OURS, Header, Int, Long, Request, request
 from mqframe.core.requests.lasting import AtSlaves, Saved
 from mqframe.core.requests.needs import Action, all_topics, cluster, group, topic
 from mqframe_admin.request_needs import GROUP, GROUPS, TOPICS
@@ -77,6 +77,11 @@ class GetTopicStatsInfo(Request):
     """Offsets of all queues of a topic."""
 
     topic: str
+
+
+@request(21360, answer_body="TopicTotals", needs=cluster(Action.GET), since=ONLY_OURS)
+class GetTopicTotals(Request):
+    """What all topics of a broker hold, in one answer: those who watch many topics ask nothing of each."""
 
 
 @request(203, answer_body="ConsumerConnection", needs=group(Action.GET))

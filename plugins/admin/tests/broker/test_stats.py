@@ -1,7 +1,8 @@
 import pytest
-from mqframe_admin.bodies import GroupList, SubscriptionAnswer, TopicStatsTable
+from mqframe_admin.bodies import GroupList, SubscriptionAnswer, TopicStatsTable, TopicTotal, TopicTotals
 from mqframe_admin.requests import (
     GetTopicStatsInfo,
+    GetTopicTotals,
     InvokeBrokerToResetOffset,
     QuerySubscriptionByConsumer,
     QueryTopicConsumeByWho,
@@ -47,6 +48,14 @@ async def test_a_topic_shows_what_its_queues_hold():
         assert (second.min_offset, second.max_offset, second.last_update_timestamp) == (0, 0, 0)
         assert table.topic_put_tps == pytest.approx(1.0, abs=0.1)
         assert (await world.client.invoke(GetTopicStatsInfo(topic="absent"))).code == 17
+
+
+async def test_all_topics_tell_what_they_hold_in_one_answer():
+    async with ClusterScene(topics={"t": 2, "empty": 3}) as world:
+        await fill(world)
+        totals = decode((await world.client.ok(GetTopicTotals())).body, TopicTotals).topics
+        assert (totals["t"], totals["empty"]) == (TopicTotal(2, 3, 3), TopicTotal(3, 0, 0))
+        assert {"SCHEDULE_TOPIC_XXXX", "TBW102"} <= totals.keys()
 
 
 async def test_a_reset_by_time_moves_the_next_pull_of_each_queue():

@@ -1,10 +1,10 @@
 """Administration of topics, on two brokers."""
 
 import pytest
-from mqframe_admin.bodies import GroupList
+from mqframe_admin.bodies import GroupList, TopicTotal
 from mqframe_admin.client.calls import AdminCalls
 from mqframe_admin.client.topics import AsyncTopicAdmin
-from mqframe_admin.requests import QueryTopicConsumeByWho
+from mqframe_admin.requests import GetTopicTotals, QueryTopicConsumeByWho
 from mqframe_testing.consuming import ClientScene
 
 from mqframe.core.cluster.topic_bodies import TopicConfig, TopicConfigTable
@@ -35,6 +35,20 @@ def test_topics_come_and_go(admin):
     assert "made" not in admin.topics.list()
     with pytest.raises(AnswerError):
         admin.topics.route("made")
+
+
+def test_a_broker_tells_what_all_its_topics_hold(admin):
+    admin.topics.create("held", queues=3, broker="broker-a")
+    masters = admin.cluster.masters()
+    totals = {name: admin.topics.totals(address) for name, address in masters.items()}
+    assert totals["broker-a"]["held"] == TopicTotal(3, 0, 0)
+    assert "held" not in totals["broker-b"]
+
+
+async def test_a_broker_that_does_not_know_of_totals_tells_none():
+    async with ClientScene({"orders": 1}) as scene:
+        scene.broker.script(GetTopicTotals, AnswerError(3, "not supported", scene.broker.address))
+        assert await scene.finish(topics(scene).totals(scene.broker.address)) is None
 
 
 @pytest.mark.parametrize(("known", "found"), [([], ["g"]), (["orders"], ["g", "orders"])])

@@ -19,6 +19,7 @@ from starlette.staticfiles import StaticFiles
 
 from mqframe import AsyncAdmin, AsyncPuller
 from mqframe.core.errors import AnswerError, GiveUpError, MqframeError, RetryError
+from mqframe_dashboard.alarms.watch import AlarmWatch
 from mqframe_dashboard.asking import Asking, NoAnswer, NotFound
 from mqframe_dashboard.changes.assembly import CHANGES, open_desk
 from mqframe_dashboard.changes.desk import SIGN_IN, Desk
@@ -27,6 +28,7 @@ from mqframe_dashboard.changes.rejection import Rejection
 from mqframe_dashboard.export import choose_page, export
 from mqframe_dashboard.form_parts import NOBODY, Visitor
 from mqframe_dashboard.html import page_html, problem_html
+from mqframe_dashboard.pages.alarms import alarms_page
 from mqframe_dashboard.pages.brokers import broker_page, cluster_page, configuration_page
 from mqframe_dashboard.pages.clients import clients_page
 from mqframe_dashboard.pages.delayed import delayed_page
@@ -34,10 +36,16 @@ from mqframe_dashboard.pages.groups import group_page, groups_page
 from mqframe_dashboard.pages.halves import halves_page
 from mqframe_dashboard.pages.letters import letter_page, letters_page
 from mqframe_dashboard.pages.messages import message_page, messages_page
+from mqframe_dashboard.pages.panel import panel_page
+from mqframe_dashboard.pages.replication import replication_page
+from mqframe_dashboard.pages.schemas import schemas_page
 from mqframe_dashboard.pages.topics import topic_page, topics_page
+from mqframe_dashboard.pages.trace import trace_page
+from mqframe_dashboard.panels import Panels, panel_parts
 from mqframe_dashboard.protection import Protection
 from mqframe_dashboard.query import BadQuery, Query
 from mqframe_dashboard.sampling import Samples
+from mqframe_dashboard.surroundings import frame_of
 from mqframe_dashboard.view import Links, Page
 
 LOOPBACK_HOSTS: Final = ("127.0.0.1", "localhost", "::1")
@@ -49,17 +57,20 @@ Gather = Callable[[Asking, Samples, Query], Awaitable[Page]]
 PAGES: Final[dict[str, Gather]] = {
     "/": cluster_page,
     "/broker": broker_page,
+    "/replication": replication_page,
     "/topics": topics_page,
     "/topic": topic_page,
     "/groups": groups_page,
     "/group": group_page,
     "/messages": messages_page,
     "/message": message_page,
+    "/trace": trace_page,
     "/delayed": delayed_page,
     "/halves": halves_page,
     "/letters": letters_page,
     "/letter": letter_page,
     "/choose": choose_page,
+    "/schemas": schemas_page,
     "/clients": clients_page,
     "/configuration": configuration_page,
 }
@@ -90,8 +101,10 @@ def create_app(
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         async with admin, puller:
             app.state.asking, app.state.desk = asking, desk
-            app.state.samples = Samples(asking, interval)
-            tasks = [asyncio.create_task(app.state.samples.run())]
+            app.state.panels = Panels()
+            app.state.samples = samples = Samples(asking, interval)
+            app.state.watch = watch = AlarmWatch(asking, samples, interval)
+            tasks = [asyncio.create_task(samples.run()), asyncio.create_task(watch.run())]
             if desk is not None:
                 tasks.append(asyncio.create_task(desk.run()))
             try:
@@ -104,7 +117,8 @@ def create_app(
     routes: list[Route | Mount] = [
         Route(path, _answering(_page(path, gather))) for path, gather in PAGES.items()
     ]
-    routes.append(Route("/export", _answering(export)))
+    routes += [Route("/export", _answering(export)), Route("/alarms", _answering(_alarms))]
+    routes.append(Route("/panel", _answering(_panel)))
     if desk is not None:
         routes += [Route(SIGN_IN, _answering(desk.sign_in), methods=["GET", "POST"])]
         routes += [Route("/sign-out", _answering(desk.sign_out), methods=["POST"])]
@@ -130,9 +144,28 @@ def _page(path: str, gather: Gather) -> Handler:
         links = offers(path, query, signed_in=bool(visitor.user))
         if links:
             page = attrs.evolve(page, parts=[Links(links), *page.parts])
-        return HTMLResponse(page_html(page, path, visitor))
+        panels: Panels = request.app.state.panels
+        for panel in panels.at(path):
+            page = attrs.evolve(
+                page, parts=[*page.parts, *await panel_parts(asking, panel, request.query_params)]
+            )
+        return _html(request, page, path)
 
     return answer
+
+
+async def _alarms(request: Request) -> Response:
+    return _html(request, alarms_page(request.app.state.watch), "/alarms")
+
+
+async def _panel(request: Request) -> Response:
+    state = request.app.state
+    page = await panel_page(state.asking, state.panels, request.query_params)
+    return _html(request, page, f"/panel {request.query_params['name']}")
+
+
+def _html(request: Request, page: Page, path: str) -> Response:
+    return HTMLResponse(page_html(page, path, _visitor(request), frame_of(request)))
 
 
 def _answering(work: Handler) -> Handler:
@@ -163,7 +196,8 @@ def _problem(problem: MqframeError, request: Request) -> Response:
         headers["Retry-After"] = str(problem.wait)
     heard = request.app.state.asking.last_heard
     live = status == 503 and request.method == "GET"
-    page = problem_html(title, str(problem), heard, status, _visitor(request), live=live)
+    visitor, frame = _visitor(request), frame_of(request)
+    page = problem_html(title, str(problem), heard, status, visitor, frame, live=live)
     return HTMLResponse(page, status, headers)
 
 
@@ -188,10 +222,11 @@ async def _refused(request: Request, problem: Exception) -> Response:
     """What the framework refuses: no such page, another method than it has."""
     assert isinstance(problem, HTTPException)
     said = "There is no such page."
-    if problem.status_code == 405:
+    if request.app.state.desk is None and request.url.path in (SIGN_IN, *(each.path for each in CHANGES)):
+        said = "This dashboard only reads: it was started without --sign-in. Nothing was done."
+    elif problem.status_code == 405:
         said = "The dashboard only reads: GET is all that it answers."
         if request.app.state.desk is not None:
             said = "This page only reads: GET is all that it answers."
-    return HTMLResponse(
-        problem_html(problem.detail, said, None, problem.status_code), problem.status_code, problem.headers
-    )
+    page = problem_html(problem.detail, said, None, problem.status_code, frame=frame_of(request))
+    return HTMLResponse(page, problem.status_code, problem.headers)

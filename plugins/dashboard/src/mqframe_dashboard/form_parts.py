@@ -11,7 +11,7 @@ import attrs
 
 @attrs.frozen
 class Input:
-    """One input. `kind`: text, password, number or checkbox; the value of a check box is its state."""
+    """One input. `kind`: text, password, number, checkbox, whose value is its state, or area of lines."""
 
     name: str
     label: str

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any, Final
 
+import attrs
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from mqframe.core.printable import printable_lines
+from mqframe_dashboard.alarms.watch import Banner
+from mqframe_dashboard.curves import Curve
 from mqframe_dashboard.form_parts import NOBODY, Visitor
-from mqframe_dashboard.view import Curve, Link, Page, time_text
+from mqframe_dashboard.view import Link, Page, time_text
 
 
 def visible(value: Any) -> Any:
@@ -17,6 +21,10 @@ def visible(value: Any) -> Any:
     if type(value) is not str:
         return value
     return printable_lines(value.replace("\r\n", "\n"))  # to browsers both are the same
+
+
+def _text(value: Any) -> str:
+    return value.text if isinstance(value, Link) else str(value)
 
 
 _TEMPLATES: Final = Environment(
@@ -29,7 +37,8 @@ _TEMPLATES: Final = Environment(
 )
 _TEMPLATES.tests["link"] = lambda value: isinstance(value, Link)
 _TEMPLATES.tests["curve"] = lambda value: isinstance(value, Curve)
-_TEMPLATES.tests["long"] = lambda value: len(value.text if isinstance(value, Link) else str(value)) > LINE_MAX
+_TEMPLATES.tests["long"] = lambda value: not isinstance(value, Curve) and len(_text(value)) > LINE_MAX
+_TEMPLATES.globals["time_text"] = time_text
 _TEMPLATES.globals["loaded"] = lambda: time_text(time.time() * 1000)
 LINE_MAX: Final = 40
 """Longest text of a cell that is not broken, characters."""
@@ -39,25 +48,49 @@ SECTIONS: Final = {
     "/group": "/groups",
     "/message": "/messages",
     "/letter": "/letters",
+    "/trace": "/messages",
+    "/message-send": "/messages",
+    "/alarms": "/",
 }
 """Pages that are not in the navigation, and which one there each belongs to."""
 NAVIGATION: Final = (
     ("/", "./", "Cluster"),
+    ("/replication", "replication", "Replication"),
     ("/topics", "topics", "Topics"),
     ("/groups", "groups", "Groups"),
     ("/messages", "messages", "Messages"),
     ("/delayed", "delayed", "Delayed"),
     ("/halves", "halves", "Half messages"),
     ("/letters", "letters", "Dead letters"),
+    ("/schemas", "schemas", "Schemas"),
     ("/clients", "clients", "Clients"),
     ("/configuration", "configuration", "Configuration"),
 )
 
 
-def page_html(page: Page, path: str, visitor: Visitor = NOBODY) -> str:
+@attrs.frozen
+class PageFrame:
+    """What stands around each page: alarms, and links to pages that other distributions bring.
+
+    `pages`: as those of `NAVIGATION`.
+    """
+
+    banner: Banner = attrs.field(factory=Banner)
+    pages: Sequence[tuple[str, str, str]] = ()
+
+
+PLAIN: Final = PageFrame()
+
+
+def page_html(page: Page, path: str, visitor: Visitor = NOBODY, frame: PageFrame = PLAIN) -> str:
     """The HTML of `page` for `visitor`; `path`: where it is, for the mark in the navigation."""
     return _TEMPLATES.get_template("page.html").render(
-        page=page, navigation=NAVIGATION, path=path, section=SECTIONS.get(path), visitor=visitor
+        page=page,
+        navigation=(*NAVIGATION, *frame.pages),
+        path=path,
+        section=SECTIONS.get(path),
+        visitor=visitor,
+        banner=frame.banner,
     )
 
 
@@ -67,6 +100,7 @@ def problem_html(
     last_heard: float | None,
     status: int,
     visitor: Visitor = NOBODY,
+    frame: PageFrame = PLAIN,
     *,
     live: bool = False,
 ) -> str:
@@ -81,8 +115,9 @@ def problem_html(
         problem=problem,
         heard=heard,
         status=status,
-        navigation=NAVIGATION,
+        navigation=(*NAVIGATION, *frame.pages),
         path="",
         section=None,
         visitor=visitor,
+        banner=frame.banner,
     )

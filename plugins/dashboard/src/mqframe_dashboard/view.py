@@ -9,10 +9,9 @@ from urllib.parse import urlencode
 
 import attrs
 
+from mqframe_dashboard.curves import Chart
 from mqframe_dashboard.form_parts import ChangeForm
-
-CURVE_WIDTH, CURVE_HEIGHT = 120, 24
-CHART_WIDTH, CHART_HEIGHT = 600, 120
+from mqframe_dashboard.tracing import Timeline
 
 
 @attrs.frozen
@@ -23,37 +22,33 @@ class Link:
     href: str
 
 
-def link(page: str, text: str, **query: str) -> Link:
+def link(page: str, text: str, /, **query: str) -> Link:
     """A link to `page` with a query string."""
     return Link(text, f"{page}?{urlencode(query)}" if query else page)
 
 
-def system_link(page: str, shown: bool) -> Link:
-    """A link to `page` with what is of the system, or, where that is `shown`, without."""
-    if shown:
-        return link(page, f"Hide {page} of the system")
-    return link(page, f"Show {page} of the system, too", all="1")
-
-
 @attrs.frozen
-class Curve:
-    """Rates over time, the oldest first."""
+class Sort:
+    """The head of a column by which a table can be sorted: `href` does so.
 
-    rates: Sequence[float]
+    `state`: "ascending" or "descending" where it is sorted by it now, else "".
+    """
 
-    @property
-    def points(self) -> str:
-        """Points of an SVG polyline; the highest rate touches the top."""
-        return _points(self.rates, CURVE_WIDTH, CURVE_HEIGHT)
+    href: str
+    state: str = ""
 
 
 @attrs.frozen
 class TableView:
-    """Rows that have all the keys of the first; `empty`: what is said of no rows."""
+    """Rows that have all the keys of the first; `empty`: what is said of no rows.
+
+    `sorts`: columns that it can be sorted by.
+    """
 
     title: str
     rows: Sequence[Mapping[str, Any]]
     empty: str = "nothing found"
+    sorts: Mapping[str, Sort] = attrs.field(factory=dict)
     kind: str = "table"
 
 
@@ -76,29 +71,6 @@ class Text:
 
 
 @attrs.frozen
-class Chart:
-    """Rates over time, a second, the oldest first, as a part of its own. `span`: what they cover, s."""
-
-    title: str
-    rates: Sequence[float]
-    span: float
-    kind: str = "chart"
-
-    @property
-    def points(self) -> str:
-        """Points of an SVG polyline; the highest rate touches the top."""
-        return _points(self.rates, CHART_WIDTH, CHART_HEIGHT)
-
-    @property
-    def caption(self) -> str:
-        """What the line says, in words."""
-        if not self.rates:
-            return "There is no rate yet: it follows from two looks at the topic."
-        now, most = self.rates[-1], max(self.rates)
-        return f"Messages a second over the last {span_text(self.span * 1000)}: {now} now, {most} at most."
-
-
-@attrs.frozen
 class Note:
     """One paragraph; `wrong`: it tells of a failure."""
 
@@ -117,12 +89,13 @@ class Links:
 
 @attrs.frozen
 class Field:
-    """An input of a form."""
+    """An input of a form. `kind`: text, checkbox, whose value is its state, or hidden."""
 
     name: str
     label: str
     value: str = ""
     hint: str = ""
+    kind: str = "text"
 
 
 @attrs.frozen
@@ -135,7 +108,7 @@ class Form:
     kind: str = "form"
 
 
-Part = TableView | Facts | Text | Chart | Note | Links | Form | ChangeForm
+Part = TableView | Facts | Text | Chart | Timeline | Note | Links | Form | ChangeForm
 
 
 @attrs.frozen
@@ -146,22 +119,10 @@ class Page:
     parts: Sequence[Part]
     live: bool = False
 
-
-def _points(rates: Sequence[float], width: int, height: int) -> str:
-    high = max(rates, default=0.0) or 1.0
-    step = width / max(1, len(rates) - 1)
-    return " ".join(
-        f"{at * step:.1f},{(height - 1) - rate / high * (height - 2):.1f}" for at, rate in enumerate(rates)
-    )
-
-
-def span_text(milliseconds: float) -> str:
-    """How long something takes or took, of the largest unit that it has two of: "90 s", "3 min", "4 d"."""
-    seconds = max(0, int(milliseconds / 1000))
-    for unit, size, most in (("s", 1, 120), ("min", 60, 7200), ("h", 3600, 172_800)):
-        if seconds < most:
-            return f"{seconds // size} {unit}"
-    return f"{seconds // 86_400} d"
+    @property
+    def is_filled_in(self) -> bool:
+        """Whether somebody may be typing here, who would lose it when all is loaded again."""
+        return any(part.kind in ("form", "change") for part in self.parts)
 
 
 def time_text(milliseconds: float) -> str:

@@ -123,4 +123,4 @@ def test_a_file_that_was_spoilt_is_told_to_the_log_alone(mqframe_cluster, open_b
 
 def test_a_file_that_is_none_is_refused_at_the_start(tmp_path):
     with pytest.raises(SettingError, match="cannot be read"):
-        FileAccounts(AsyncAdmin(nameserver="127.0.0.1:1"), tmp_path / "none")
+        FileAccounts(AsyncAdmin(nameserver="127.0.0.1:1"), {}, tmp_path / "none")

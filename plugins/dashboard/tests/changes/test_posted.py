@@ -15,6 +15,14 @@ def test_values_are_single_or_several():
     assert (values.ticked("box"), values.ticked("off"), values.ticked("none")) == (True, False, False)
 
 
+def test_long_texts_are_as_they_were_typed():
+    values = Values({"body": ["", " a\r\nb\n "], "long": ["x" * 11]})
+    assert values.long_text("body", 10) == " a\nb\n "
+    assert values.long_text("none", 10) == ""
+    with pytest.raises(BadQuery, match="long: 11 characters are too many; at most 10"):
+        values.long_text("long", 10)
+
+
 @pytest.mark.parametrize("text", ["", "x", "1.5", "-", "--1", "11", "-2", "9" * 30, "١"])
 def test_numbers_are_within_bounds(text):
     with pytest.raises(BadQuery, match="n: "):

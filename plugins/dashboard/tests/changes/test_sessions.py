@@ -31,7 +31,7 @@ class Stage:
         async def close() -> None:
             self.closed.append(user)
 
-        return Account(user, None, close)
+        return Account(user, None, close, None)
 
 
 async def test_a_session_ends_when_nobody_uses_it_and_after_its_longest_time():
@@ -61,7 +61,7 @@ async def test_the_end_of_one_harms_no_other(caplog):
         raise OSError("cut")
 
     stage = Stage()
-    await stage.sessions.open(Account("bad", None, fail))
+    await stage.sessions.open(Account("bad", None, fail, None))
     await stage.sessions.open(stage.account("good"))
     await stage.sessions.close()
     assert stage.closed == ["good"]

@@ -6,8 +6,9 @@ import threading
 from contextlib import ExitStack
 
 import pytest
-from mqframe_dashboard.pages.groups import differences
+from mqframe_dashboard.pages.groups import differences, own_topics
 from mqframe_testing import Cluster
+from parsed_page import ParsedPage
 from real_time import until
 
 from mqframe import Admin, ClientSettings, PushConsumer
@@ -69,6 +70,30 @@ def test_a_broker_that_does_not_answer_is_told(mqframe_cluster_factory, open_bro
     monkeypatch.setattr("mqframe_admin.client.brokers.AsyncBrokerAdmin.progress", fails)
     page = browser.page("/groups")
     assert page.count("did not tell how far its groups are: gone &lt;b&gt;") == 2
+
+
+def test_groups_are_filtered_sorted_and_paged_by_the_address(browser, mqframe_cluster):
+    with Admin(nameserver=mqframe_cluster.nameserver) as admin:
+        for name in ("billing-1", "billing-2", "billing-3", "shipping"):
+            admin.groups.create(name)
+    page = ParsedPage(browser.page("/groups", find="bill", sort="-group", rows="2"))
+    assert page.column("Groups", "group") == ["billing-3", "billing-2"]
+    assert "1 to 2 of 3 groups, page 1 of 2." in page.text
+    assert page.links["Next"] == "groups?find=bill&sort=-group&rows=2&page=2"
+    assert ParsedPage(browser.page("/groups")).sorts == {"lag": "descending"}
+    assert "TOOLS_CONSUMER" in ParsedPage(browser.page("/groups", all="1")).column("Groups", "group")
+
+
+def test_topics_of_a_group_are_those_of_its_retries_and_dead_letters():
+    topics = {"orders", "%RETRY%g", "%DLQ%g", "%RETRY%g_orders", "%RETRY%g+orders", "%RETRY%g_2", "%RETRY%h"}
+    topics |= {"%RETRY%g_parcels", "parcels"}
+    assert own_topics(topics, "g", {"g", "g_2", "g_parcels"}) == [
+        "%DLQ%g",
+        "%RETRY%g",
+        "%RETRY%g+orders",
+        "%RETRY%g_orders",
+    ]
+    assert own_topics(topics, "none", set()) == []
 
 
 def test_members_that_subscribe_differently_are_named(browser, mqframe_cluster):

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from base64 import b64encode
+from importlib.util import find_spec
 
 import pytest
 from mqframe_testing import Cluster
+
+from mqframe import Admin
 
 EVIL = "<script>alert(1)</script>"
 
@@ -87,3 +91,27 @@ def test_searches_that_make_no_sense_are_refused(browser):
     assert browser.get("/messages", topic="order").status_code == 404
     assert browser.get("/messages", topic="orders", limit="201").status_code == 400
     assert browser.get("/messages", topic="orders", since="2", until="1").status_code == 400
+
+
+@pytest.fixture
+def avro(mqframe_cluster: Cluster) -> None:
+    """The topic has a schema in Avro: a record of one long."""
+    schema = {"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]}
+    version = json.dumps({"number": 1, "format": "avro", "text": json.dumps(schema), "name": "Order"})
+    with Admin(nameserver=mqframe_cluster.nameserver) as admin:
+        admin.kv.put("MQFRAME_SCHEMAS", "orders", '{"latest":1,"rule":"backward","since":1,"change":1}')
+        admin.kv.put("MQFRAME_SCHEMAS/orders", "1", version)
+
+
+@pytest.mark.skipif(find_spec("mqframe_schemas") is None, reason="mqframe-plugin-schemas is not installed")
+def test_bodies_are_decoded_by_the_schema_of_the_topic(browser, send, avro):
+    sent = send("orders", b"\x0e")
+    page = browser.page("/message", topic="orders", id=sent.message_id)
+    assert "Body, decoded by the schema of the topic" in page
+    assert "<pre>{\n  &#34;id&#34;: 7\n}</pre>" in page
+    assert "Body: base64, 1 bytes" in page
+    assert "<td>{ &#34;id&#34;: 7 }</td><td>schema</td>" in browser.page("/messages", topic="orders")
+    odd = send("orders", b"\xff" * 20)
+    page = browser.page("/message", topic="orders", id=odd.message_id)
+    assert "decoded by the schema" not in page
+    assert "Body: base64, 20 bytes" in page

@@ -6,6 +6,7 @@ Source: AdminBrokerProcessor.java.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Final
 
 from mqframe.core.cluster.client_registry import Member
 from mqframe.core.cluster.route_bodies import TopicList
@@ -16,6 +17,7 @@ from mqframe.core.requests.peer import Peer
 from mqframe.core.requests.serving import Answer, Call, Reply, serves
 from mqframe.core.wire.loose_json import dumps
 from mqframe.hooks.table_reply import table_reply
+from mqframe.turns import Pace
 from mqframe_admin.bodies import (
     ConnectionBody,
     ConsumerConnection,
@@ -33,10 +35,14 @@ from mqframe_admin.requests import (
     GetConsumerConnectionList,
     GetProducerConnectionList,
     GetTopicStatsInfo,
+    GetTopicTotals,
     QuerySubscriptionByConsumer,
     QueryTopicConsumeByWho,
     QueryTopicsByConsumer,
 )
+
+QUEUES_OF_TURN: Final = 512
+"""Queues that are looked at in one turn of the loop, of all topics together."""
 
 
 class StatsProcessor(AdminProcessor):
@@ -58,6 +64,22 @@ class StatsProcessor(AdminProcessor):
             max_offset=high,
             min_offset=self._store.queues.min_offset(name, queue_id),
         )
+
+    @serves(GetTopicTotals)
+    async def topic_totals(self, fields: GetTopicTotals, call: Call) -> Reply:
+        pace, parts = Pace(QUEUES_OF_TURN), []
+        for name in list(self._topics):
+            topic = self._topics.find(name)
+            if topic is None:
+                continue  # it went while others were served
+            queues = max(topic.read_queue_nums, topic.write_queue_nums)
+            stored = held = 0
+            for each in range(queues):
+                low, high = self._store.queues.bounds(name, each)
+                stored, held = stored + high, held + high - low
+            parts.append(b"%b:[%d,%d,%d]" % (dumps(name), queues, stored, held))
+            await pace.step(queues)
+        return Reply(body=b'{"topics":{%b}}' % b",".join(parts))
 
     @serves(GetConsumerConnectionList)
     def consumers(self, fields: GetConsumerConnectionList, call: Call) -> Answer:

@@ -34,9 +34,14 @@ from mqframe.core.requests.nameserver import (
 )
 from mqframe.core.requests.refusals import is_unserved
 from mqframe.log import get_logger
-from mqframe_admin.bodies import GroupList, TopicOffset, TopicStatsTable
+from mqframe_admin.bodies import GroupList, TopicOffset, TopicStatsTable, TopicTotal, TopicTotals
 from mqframe_admin.client.calls import AdminCalls, body_of, unless
-from mqframe_admin.requests import DeleteTopicInBroker, GetTopicStatsInfo, QueryTopicConsumeByWho
+from mqframe_admin.requests import (
+    DeleteTopicInBroker,
+    GetTopicStatsInfo,
+    GetTopicTotals,
+    QueryTopicConsumeByWho,
+)
 
 log = get_logger("client")
 
@@ -165,6 +170,18 @@ class AsyncTopicAdmin:
         found = await self._calls.ask_topic(topic, GetTopicStatsInfo(topic), TopicStatsTable)
         stats = chain.from_iterable(each.offset_table.items() for each in found.values())
         return dict(sorted(stats, key=itemgetter(0)))
+
+    async def totals(self, address: str) -> dict[str, TopicTotal] | None:
+        """What each topic of the broker at `address` holds, by name, in one answer.
+
+        `None` from one that does not tell, as Apache RocketMQ's; `stats` asks for one topic.
+        """
+        try:
+            return (await self._calls.ask(address, GetTopicTotals(), TopicTotals)).topics
+        except AnswerError as refused:
+            if not is_unserved(refused):
+                raise
+            return None
 
     async def groups(self, topic: str) -> builtins.list[str]:
         """Consumer groups that subscribe `topic` or have offsets in it, sorted.

@@ -5,16 +5,21 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
-from mqframe import AsyncAdmin
+from mqframe import AsyncAdmin, AsyncProducer
 from mqframe.core.errors import AccessError, SettingError
+from mqframe.hooks.manager import PluginManager
 from mqframe.log import get_logger
 from mqframe_dashboard.asking import Asking
 from mqframe_dashboard.changes.rejection import Rejection
 from mqframe_dashboard.changes.sessions import Account
 from mqframe_dashboard.changes.user_file import UserFile
 
+TEST_GROUP: Final = "mqframe-dashboard"
+"""The producer group of test messages."""
+HOOKS: Final = ("schemas",)
+"""Send hooks of test messages, where they are installed."""
 log = get_logger("dashboard")
 
 
@@ -46,7 +51,8 @@ class ClusterAccounts:
         finally:
             if not known:
                 await admin.stop()
-        return Account(user, admin, admin.stop) if known else None
+        signed = signed_by(self._access, user, secret)
+        return Account(user, admin, admin.stop, lambda: message_producer(signed)) if known else None
 
     async def _is_checked(self, user: str, server: str) -> bool:
         """True. Raises `Rejection` where another secret would do as well: then nobody proved anything."""
@@ -74,9 +80,10 @@ class ClusterAccounts:
 class FileAccounts:
     """Users of a file, for clusters that check nobody. Changes are made with the dashboard's own keys."""
 
-    def __init__(self, admin: AsyncAdmin, path: Path) -> None:
-        """Raises `SettingError` for a file that cannot be read."""
+    def __init__(self, admin: AsyncAdmin, access: Mapping[str, Any], path: Path) -> None:
+        """`access`: the arguments of `admin`. Raises `SettingError` for a file that cannot be read."""
         self._admin = admin
+        self._access = access
         self._file = UserFile(path)
         self._file.read()
 
@@ -88,7 +95,14 @@ class FileAccounts:
             log.error("users cannot be read", problem=str(problem))
             said = "the users cannot be read; the log of the dashboard says why"
             raise Rejection(500, "Nobody can sign in here", said) from None
-        return Account(user, self._admin, _nothing) if known else None
+        return Account(user, self._admin, _nothing, lambda: message_producer(self._access)) if known else None
+
+
+def message_producer(access: Mapping[str, Any]) -> AsyncProducer:
+    """A producer with these arguments, for one message; it heeds schemas where that is installed."""
+    plugins: PluginManager = access.get("plugins") or PluginManager()
+    hooks = [each for each in HOOKS if each in plugins.names("send_hook")]
+    return AsyncProducer(TEST_GROUP, send_hooks=hooks, **access)
 
 
 def signed_by(access: Mapping[str, Any], user: str, secret: str) -> dict[str, Any]:

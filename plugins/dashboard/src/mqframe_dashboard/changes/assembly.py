@@ -9,14 +9,14 @@ from typing import Any, Final
 from mqframe.core.errors import SettingError
 from mqframe.hooks.manager import PluginManager
 from mqframe_dashboard.asking import Asking
-from mqframe_dashboard.changes import configuration, groups, letters, offsets, topics, users
+from mqframe_dashboard.changes import configuration, groups, letters, offsets, sending, topics, users
 from mqframe_dashboard.changes.accounts import Accounts, ClusterAccounts, FileAccounts
 from mqframe_dashboard.changes.attempts import Attempts
 from mqframe_dashboard.changes.desk import Desk
 from mqframe_dashboard.changes.errand import Change
 from mqframe_dashboard.changes.sessions import Sessions
 
-_ROOMS: Final = (letters, topics, groups, offsets, configuration, users)
+_ROOMS: Final = (letters, sending, topics, groups, offsets, configuration, users)
 CHANGES: Final[tuple[Change, ...]] = tuple(each for room in _ROOMS for each in room.CHANGES)
 
 
@@ -39,4 +39,4 @@ def _accounts(sign_in: str, asking: Asking, access: Mapping[str, Any]) -> Accoun
     kind, _, path = sign_in.partition(":")
     if kind != "file" or not path:
         raise SettingError(f"--sign-in {sign_in}: must be cluster, or file: and a path")
-    return FileAccounts(asking.admin, Path(path))
+    return FileAccounts(asking.admin, access, Path(path))

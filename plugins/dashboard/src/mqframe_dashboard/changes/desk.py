@@ -20,6 +20,7 @@ from mqframe_dashboard.changes.sessions import LONGEST_SECONDS, Session, Session
 from mqframe_dashboard.form_parts import ChangeForm, Input, Visitor
 from mqframe_dashboard.html import page_html
 from mqframe_dashboard.protection import host_name
+from mqframe_dashboard.surroundings import frame_of
 from mqframe_dashboard.view import Note, Page
 
 SIGN_IN: Final = "/sign-in"
@@ -118,7 +119,7 @@ class Desk:
         return self._answer(request, change.path, page)
 
     def _answer(self, request: Request, path: str, page: Page, status: int = 200) -> Response:
-        return HTMLResponse(page_html(page, path, self.visitor(request)), status)
+        return HTMLResponse(page_html(page, path, self.visitor(request), frame_of(request)), status)
 
     async def _posted(self, request: Request) -> tuple[Session, Values]:
         """Who posts, and what. Raises `Rejection` unless it was made in the same session."""

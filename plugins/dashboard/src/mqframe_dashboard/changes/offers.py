@@ -27,7 +27,14 @@ def _changes(path: str, query: Query) -> list[Link]:
     if path == "/topics":
         return [link("topic-create", "Create a topic…")]
     if path == "/topic":
-        return [link("topic-change", "Change…", name=name), link("topic-delete", "Delete…", name=name)]
+        return [
+            link("message-send", "Send a test message…", topic=name),
+            link("topic-change", "Change…", name=name),
+            link("topic-delete", "Delete…", name=name),
+        ]
+    if path == "/messages":
+        topic = {"topic": query.text("topic")} if query.text("topic") else {}
+        return [link("message-send", "Send a test message…", **topic)]
     if path == "/groups":
         return [link("group-create", "Create a group…")]
     if path == "/group":

@@ -28,6 +28,13 @@ class Values(Query):
         """All values that are not empty."""
         return [value for value in self._all.get(name, ()) if value]
 
+    def long_text(self, name: str, most: int) -> str:
+        """A text of several lines as it was typed, with the ends of lines of Unix. Raises `BadQuery`."""
+        found = (self._all.get(name) or [""])[-1].replace("\r\n", "\n")
+        if len(found) > most:
+            raise BadQuery(f"{name}: {len(found)} characters are too many; at most {most}")
+        return found
+
     def ticked(self, name: str) -> bool:
         """Whether a check box is."""
         return bool(self.text(name))

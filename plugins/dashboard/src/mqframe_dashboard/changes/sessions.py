@@ -11,7 +11,7 @@ from typing import Any, Final, ParamSpec, TypeVar
 
 import attrs
 
-from mqframe import AsyncAdmin
+from mqframe import AsyncAdmin, AsyncProducer
 from mqframe.core.errors import RetryError
 from mqframe.log import get_logger
 from mqframe_dashboard.asking import called
@@ -38,11 +38,15 @@ class NotKnown(RetryError):
 
 @attrs.frozen
 class Account:
-    """Who signed in. `admin`: the client that makes their changes; `close`: ends it with the session."""
+    """Who signed in. `admin`: the client that makes their changes; `close`: ends it with the session.
+
+    `producer`: makes a producer that sends with their keys.
+    """
 
     user: str
     admin: AsyncAdmin = attrs.field(repr=False)
     close: Callable[[], Awaitable[None]] = attrs.field(repr=False)
+    producer: Callable[[], AsyncProducer] = attrs.field(repr=False)
 
 
 class Session:

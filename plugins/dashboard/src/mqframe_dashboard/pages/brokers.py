@@ -12,10 +12,11 @@ from mqframe.core.config.configuration import DEFAULT
 from mqframe.core.config.suggestions import did_you_mean
 from mqframe.core.errors import MqframeError
 from mqframe_dashboard.asking import Asking, NotFound
+from mqframe_dashboard.curves import NO_DATA, Chart, Curve
 from mqframe_dashboard.masking import masked
 from mqframe_dashboard.query import Query
-from mqframe_dashboard.sampling import Samples
-from mqframe_dashboard.view import Facts, Links, Note, Page, TableView, link, time_text
+from mqframe_dashboard.sampling import BrokerSeries, Samples
+from mqframe_dashboard.view import Facts, Links, Note, Page, Part, TableView, link, time_text
 
 _TROUBLES: Final = ("storeTrouble", "replicationTrouble", "roleTrouble")
 """Counters in which brokers say what is wrong, in words."""
@@ -32,11 +33,33 @@ async def cluster_page(asking: Asking, samples: Samples, query: Query) -> Page:
             "broker": link("broker", name, name=name, id=str(number)),
             "role": _role(number, runtimes[address]),
             "address": address,
+            "in_last_hour": _curve(samples, name) if number == 0 else "",
             **_state(runtimes[address]),
         }
         for cluster, name, number, address in members
     ]
-    return Page("Cluster", [TableView("Brokers", rows, "no broker is registered")], live=True)
+    return Page(
+        "Cluster",
+        [
+            TableView("Brokers", rows, "no broker is registered"),
+            *_charts(samples.cluster, samples),
+            Links([link("alarms", "All alarms")]),
+        ],
+        live=True,
+    )
+
+
+def _curve(samples: Samples, broker: str) -> Curve | str:
+    kept = samples.brokers.get(broker)
+    rates = [] if kept is None else samples.rates_of(kept.puts)
+    return Curve(rates, samples.span) if rates else NO_DATA
+
+
+def _charts(counts: BrokerSeries, samples: Samples) -> list[Part]:
+    return [
+        Chart("In over the last hour", samples.rates_of(counts.puts), samples.span, "Messages in"),
+        Chart("Out over the last hour", samples.rates_of(counts.gets), samples.span, "Messages out"),
+    ]
 
 
 async def broker_page(asking: Asking, samples: Samples, query: Query) -> Page:
@@ -44,9 +67,10 @@ async def broker_page(asking: Asking, samples: Samples, query: Query) -> Page:
     name, number, address = await chosen_broker(asking, query)
     runtime = await asking.ask(asking.admin.brokers.runtime, address)
     settings = link("configuration", "Configuration", name=name, id=str(number))
-    return Page(
-        f"Broker {name}", [Links([settings]), Facts(f"Runtime of {address}", masked(runtime))], live=True
-    )
+    kept = samples.brokers.get(name, BrokerSeries()) if number == 0 else None
+    charts = [] if kept is None else _charts(kept, samples)
+    facts = Facts(f"Runtime of {address}", masked(runtime))
+    return Page(f"Broker {name}", [Links([settings]), *charts, facts], live=True)
 
 
 async def configuration_page(asking: Asking, samples: Samples, query: Query) -> Page:

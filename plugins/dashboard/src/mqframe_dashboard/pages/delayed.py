@@ -22,10 +22,11 @@ from mqframe.core.requests.admin import GetAllDelayOffset, GetTimerMetrics
 from mqframe.core.wire import loose_json
 from mqframe.core.wire.bodies import Body
 from mqframe_dashboard.asking import Asking, settled
+from mqframe_dashboard.curves import span_text
 from mqframe_dashboard.query import Query
 from mqframe_dashboard.reading import messages_of
 from mqframe_dashboard.sampling import Samples
-from mqframe_dashboard.view import Note, Page, Part, TableView, link, span_text, time_text
+from mqframe_dashboard.view import Note, Page, Part, TableView, link, time_text
 
 
 class TimersOfTopic(Body):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Final
 
 from mqframe_admin.bodies import ConsumerConnection
 from mqframe_admin.rules.lag import lag_of, queue_owners
@@ -15,13 +16,16 @@ from mqframe.core.messages.message import MessageQueue
 from mqframe.core.messages.names import DLQ_PREFIX, RETRY_PREFIX, is_system_group
 from mqframe.core.versions import version_text
 from mqframe_dashboard.asking import Asking, NotFound
+from mqframe_dashboard.listing import Listing
+from mqframe_dashboard.pages.topics import topic_rows
 from mqframe_dashboard.query import Query
 from mqframe_dashboard.sampling import Samples
-from mqframe_dashboard.view import Facts, Links, Note, Page, Part, TableView, link, system_link, time_text
+from mqframe_dashboard.view import Facts, Field, Links, Note, Page, Part, TableView, link, time_text
 
+COLUMNS: Final = ("group", "lag", "topics", "queues")
+"""What the list may be sorted by."""
 UNKNOWN = "?"
 """The owner of a queue that nobody names, while a member does not answer."""
-
 
 READING = {"CONSUME_PASSIVELY": "push", "CONSUME_ACTIVELY": "pull", "CONSUME_POP": "pop"}
 """How members read, by the names of the wire."""
@@ -29,6 +33,7 @@ READING = {"CONSUME_PASSIVELY": "push", "CONSUME_ACTIVELY": "pull", "CONSUME_POP
 
 async def groups_page(asking: Asking, samples: Samples, query: Query) -> Page:
     """All groups, the furthest behind first; those of the system with `all=1`."""
+    wanted = Listing("groups", query, COLUMNS, default="-lag", more=("all",))
     every = query.text("all") == "1"
     progress: dict[str, dict[MessageQueue, OffsetWrapper]] = {
         group: {} for group in await asking.ask(asking.admin.groups.list)
@@ -48,21 +53,29 @@ async def groups_page(asking: Asking, samples: Samples, query: Query) -> Page:
         for group, offsets in progress.items()
         if every or not is_system_group(group)
     }
+    topics = {group: len({queue.topic for queue in progress[group]}) for group in behind}
+    keys: dict[str, Callable[[str], int]] = {
+        "lag": behind.__getitem__,
+        "topics": topics.__getitem__,
+        "queues": lambda group: len(progress[group]),
+    }
+    listed = wanted.listed(behind, str, keys.get(wanted.column))
     rows = [
         {
             "group": link("group", group, name=group),
-            "lag": lag,
-            "topics": len({queue.topic for queue in progress[group]}),
+            "lag": behind[group],
+            "topics": topics[group],
             "queues": len(progress[group]),
         }
-        for group, lag in sorted(behind.items(), key=lambda item: (-item[1], item[0]))
+        for group in listed.rows
     ]
     nothing = "there is no group yet; one is made when its first consumer comes"
-    return Page(
-        "Groups",
-        [Links([system_link("groups", every)]), *parts, TableView("Groups", rows, nothing)],
-        live=True,
-    )
+    if wanted.find:
+        nothing = "no group has this in its name"
+    box = Field("all", "those of the system, too", "1" if every else "", kind="checkbox")
+    shown = TableView("Groups", rows, nothing, wanted.sorts())
+    parts += [wanted.form(box), shown, *wanted.around(listed, "groups")]
+    return Page("Groups", parts, live=True)
 
 
 async def group_page(asking: Asking, samples: Samples, query: Query) -> Page:
@@ -72,6 +85,8 @@ async def group_page(asking: Asking, samples: Samples, query: Query) -> Page:
     stats = await asking.ask(asking.admin.groups.stats, name)
     if not (stats or members.connection_set):
         await check_group(asking, name)
+    topics = frozenset(await asking.ask(asking.admin.topics.list))
+    own = own_topics(topics, name, await asking.ask(asking.admin.groups.list))
     infos, silent = await _infos(asking, name, members)
     owners = queue_owners(infos)
     lags = [
@@ -102,10 +117,32 @@ async def group_page(asking: Asking, samples: Samples, query: Query) -> Page:
     parts += [Note(text, wrong=True) for text in differences(infos)]
     parts += [
         TableView("Lag", lags, "it has consumed nothing yet"),
+        TableView("Retries and dead letters", _own_rows(samples, own), "it has no topic for them"),
         TableView("Members", member_rows(members), "nobody is online"),
         TableView("Subscriptions", subscription_rows(members), "nobody is online"),
     ]
     return Page(f"Group {name}", parts, live=True)
+
+
+def own_topics(topics: Collection[str], group: str, groups: Collection[str]) -> list[str]:
+    """Those of `topics` in which there are retries or dead letters of `group`, one of all `groups`.
+
+    Pops have a topic for each that is popped. Its name may be that of another group's retries.
+    """
+    retries = RETRY_PREFIX + group
+    found = [name for name in (retries, DLQ_PREFIX + group) if name in topics]
+    for joint in "_+":
+        head = retries + joint
+        popped = (name for name in topics if name.startswith(head) and name.removeprefix(head) in topics)
+        found += [name for name in popped if name.removeprefix(RETRY_PREFIX) not in groups]
+    return sorted(found)
+
+
+def _own_rows(samples: Samples, own: Iterable[str]) -> list[dict[str, object]]:
+    kinds = {True: "dead letters", False: "retries"}
+    return [
+        {"kind": kinds[row["topic"].text.startswith(DLQ_PREFIX)], **row} for row in topic_rows(samples, own)
+    ]
 
 
 async def check_group(asking: Asking, name: str) -> None:

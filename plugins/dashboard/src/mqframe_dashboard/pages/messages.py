@@ -7,7 +7,8 @@ from typing import Final
 
 from mqframe.core.messages.message import MessageQueue, ReceivedMessage
 from mqframe_dashboard.asking import Asking, NotFound
-from mqframe_dashboard.bodies import BEGINNING_BYTES, shown_body
+from mqframe_dashboard.bodies import BEGINNING_BYTES, ShownBody, shown_body
+from mqframe_dashboard.decoding import decoded
 from mqframe_dashboard.masking import masked
 from mqframe_dashboard.query import MS_MAX, BadQuery, Query
 from mqframe_dashboard.reading import AT_ONCE, messages_of
@@ -17,6 +18,7 @@ from mqframe_dashboard.view import (
     Field,
     Form,
     Link,
+    Links,
     Note,
     Page,
     Part,
@@ -61,7 +63,10 @@ async def messages_page(asking: Asking, samples: Samples, query: Query) -> Page:
         )
     else:
         found = await _stored_between(asking, topic, begin, end, limit)
-    rows = [{"message": _details(topic, each), **message_columns(each)} for each in found]
+    known = await decoded(asking, found)
+    rows = [
+        {"message": _details(topic, each), **message_columns(each, known.get(each, ""))} for each in found
+    ]
     parts: list[Part] = [form, TableView("Found", rows, "nothing found")]
     if len(found) == limit:
         parts.append(Note(f"There may be more than these {limit}."))
@@ -73,11 +78,13 @@ async def message_page(asking: Asking, samples: Samples, query: Query) -> Page:
     topic = query.needed("topic")
     await asking.check_topic(topic)
     found = await _needed(asking, topic, query.needed("id"))
-    return Page(f"Message {found.message_id}", message_parts(found))
+    known = await decoded(asking, [found])
+    links = Links([link("trace", "Its way: trace", id=found.message_id, topic=topic)])
+    return Page(f"Message {found.message_id}", [links, *message_parts(found, known.get(found, ""))])
 
 
-def message_parts(found: ReceivedMessage) -> list[Part]:
-    """All that is known of a message."""
+def message_parts(found: ReceivedMessage, known: str = "") -> list[Part]:
+    """All that is known of a message. `known`: its body as the schema of the topic has it, else empty."""
     body = shown_body(found)
     facts = {
         "topic": link("topic", found.topic, name=found.topic),
@@ -99,13 +106,18 @@ def message_parts(found: ReceivedMessage) -> list[Part]:
     return [
         Facts("Message", {name: value for name, value in facts.items() if value != ""}),
         Facts("Properties", masked(found.properties)),
+        *([Text("Body, decoded by the schema of the topic", known)] if known else []),
         Text(f"Body: {body.encoding}, {body.size} bytes{cut}", body.text),
     ]
 
 
-def message_columns(message: ReceivedMessage) -> dict[str, object]:
-    """What lists show of a message."""
+def message_columns(message: ReceivedMessage, known: str = "") -> dict[str, object]:
+    """What lists show of a message. `known`: its body as the schema of the topic has it, else empty."""
     body = shown_body(message, BEGINNING_BYTES)
+    if known:
+        flat = " ".join(known.split())
+        cut = "…" if len(flat) > BEGINNING_BYTES else ""
+        body = ShownBody("schema", flat[:BEGINNING_BYTES] + cut, body.size, cut=False)
     return {
         "tag": message.tag or "",
         "keys": ", ".join(message.keys),

@@ -13,7 +13,7 @@ from mqframe.core.cluster.route_bodies import TopicRouteData
 from mqframe.core.cluster.topic_bodies import TopicConfig
 from mqframe.core.codes import PERM_READ, PERM_WRITE
 from mqframe.core.messages.message import MessageQueue
-from mqframe_admin.bodies import TopicOffset
+from mqframe_admin.bodies import TopicOffset, TopicTotal
 from mqframe_admin.client.blocking.subject import SyncSubject
 from mqframe_admin.client.topics import AsyncTopicAdmin
 
@@ -83,6 +83,13 @@ class TopicAdmin(SyncSubject[AsyncTopicAdmin]):
     def stats(self, topic: str) -> dict[MessageQueue, TopicOffset]:
         """Offsets of each queue of `topic`, and when something was stored there last."""
         return self._call(self._client.stats, topic)
+
+    def totals(self, address: str) -> dict[str, TopicTotal] | None:
+        """What each topic of the broker at `address` holds, by name, in one answer.
+
+        `None` from one that does not tell, as Apache RocketMQ's; `stats` asks for one topic.
+        """
+        return self._call(self._client.totals, address)
 
     def groups(self, topic: str) -> builtins.list[str]:
         """Consumer groups that subscribe `topic` or have offsets in it, sorted.

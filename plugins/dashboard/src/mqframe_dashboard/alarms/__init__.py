@@ -1,0 +1,1 @@
+"""Alarms: what somebody should look at, on top of every page."""
