@@ -82,7 +82,7 @@ def _number(value: Any, parse: Callable[[str], Any], kind: Any, what: str) -> An
     if isinstance(value, kind) and not isinstance(value, bool):
         return value
     try:
-        if isinstance(value, str):
+        if isinstance(value, str) and value.isascii():  # digits of other scripts are numbers to Python alone
             return parse(value.strip())
     except ValueError:
         pass

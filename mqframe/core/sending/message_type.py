@@ -1,4 +1,4 @@
-"""The type of a message as operators count it: normal, in order, delayed, half (TopicMessageType.java)."""
+"""The type of a message as operators count it: in order, delayed, half … (TopicMessageType.java)."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ NORMAL: Final = "normal"
 FIFO: Final = "fifo"
 DELAY: Final = "delay"
 TRANSACTION: Final = "transaction"
+PRIORITY: Final = "priority"
 _DIGITS_MAX: Final = 20
 
 
@@ -21,7 +22,9 @@ def message_type(properties: Container[str], *, is_half: bool = False) -> str:
         return TRANSACTION
     if p.SHARDING_KEY in properties:
         return FIFO
-    return NORMAL if all(name not in properties for name in DELAY_NAMES) else DELAY
+    if any(name in properties for name in DELAY_NAMES):
+        return DELAY
+    return PRIORITY if p.PRIORITY in properties else NORMAL
 
 
 def is_half(properties: Mapping[str, str], reconsume_times: int) -> bool:
