@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from mqframe.core.parameters import OURS, Since
-from mqframe.core.requests.fields import Header, Int, Long, Request, request
+from mqframe.core.requests.fields import ONLY_OURS, Header, Int, Long, Request, request
 from mqframe.core.requests.lasting import AtSlaves, Saved
 from mqframe.core.requests.needs import Action, all_topics, cluster, group, topic
 from mqframe_admin.request_needs import GROUP, GROUPS, TOPICS
@@ -149,7 +149,13 @@ class InvokeBrokerToResetOffset(Request):
 
 @request(25, body="key=value lines", needs=cluster(Action.UPDATE), saved=Saved.TABLES)
 class UpdateBrokerConfig(Request):
-    """Change settings of a running broker."""
+    """Change settings of a running broker.
+
+    `unset`: settings that become again what the broker was started with, with semicolons between; not known
+    to Apache's.
+    """
+
+    unset: Annotated[str | None, OURS] = None
 
 
 class ConfigAnswer(Header):
@@ -168,6 +174,11 @@ class GetBrokerConfig(Request):
     """Settings of a running broker. `origins`: also where they come from; not known to Apache's."""
 
     origins: Annotated[bool | None, OURS] = None
+
+
+@request(21360, answer_body="SettingsInForce", needs=cluster(Action.GET), since=ONLY_OURS)
+class GetSettings(Request):
+    """All settings of a running broker, with where each value comes from and whether it may be changed."""
 
 
 @request(355, needs=cluster(Action.UPDATE), since="5.3.2")
