@@ -234,7 +234,7 @@ class SettingInForce(Body):
         return name in (self.path, self.key, *self.former)
 
 
-class SettingsInForce(Body):
+class ToldSettings(Body):
     """All settings of a running broker."""
 
     settings: list[SettingInForce] = []

@@ -176,7 +176,7 @@ class GetBrokerConfig(Request):
     origins: Annotated[bool | None, OURS] = None
 
 
-@request(21360, answer_body="SettingsInForce", needs=cluster(Action.GET), since=ONLY_OURS)
+@request(21360, answer_body="ToldSettings", needs=cluster(Action.GET), since=ONLY_OURS)
 class GetSettings(Request):
     """All settings of a running broker, with where each value comes from and whether it may be changed."""
 

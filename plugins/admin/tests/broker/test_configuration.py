@@ -4,7 +4,7 @@ import json
 from datetime import UTC, datetime
 
 import pytest
-from mqframe_admin.bodies import SettingsInForce
+from mqframe_admin.bodies import ToldSettings
 from mqframe_admin.requests import (
     ExportRocksdbConfigToJson,
     GetBrokerConfig,
@@ -116,7 +116,7 @@ async def test_a_change_is_kept_over_restarts_and_kills():
 
 async def told(world):
     answer = await world.client.ok(GetSettings())
-    return {each.path: each for each in decode(bytes(answer.body), SettingsInForce).settings}
+    return {each.path: each for each in decode(bytes(answer.body), ToldSettings).settings}
 
 
 async def test_each_setting_is_told_with_its_origin_and_whether_it_may_be_changed():

@@ -22,7 +22,7 @@ from mqframe.core.requests.serving import Call, Reply, serves
 from mqframe.core.wire.bodies import DataVersion
 from mqframe.core.wire.loose_json import dumps
 from mqframe.hooks.interfaces import BrokerPort
-from mqframe_admin.bodies import SettingInForce, SettingsInForce
+from mqframe_admin.bodies import SettingInForce, ToldSettings
 from mqframe_admin.broker.processor import AdminProcessor
 from mqframe_admin.requests import (
     ExportRocksdbConfigToJson,
@@ -60,9 +60,9 @@ class ConfigurationProcessor(AdminProcessor):
         )
 
     @serves(GetSettings)
-    def tell_settings(self, fields: GetSettings, call: Call) -> SettingsInForce:
+    def tell_settings(self, fields: GetSettings, call: Call) -> ToldSettings:
         origins = self._settings.origins()
-        return SettingsInForce(
+        return ToldSettings(
             [
                 _in_force(section, field, origins.get(key_of(section, field), DEFAULT))
                 for section in self._settings.sections

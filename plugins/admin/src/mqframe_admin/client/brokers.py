@@ -18,7 +18,7 @@ from mqframe.core.requests.nameserver import (
 from mqframe.core.wire import loose_json
 from mqframe.core.wire.bodies import KVTable
 from mqframe.core.wire.frame import Frame
-from mqframe_admin.bodies import BrokerStatsData, ConsumeStatsList, SettingInForce, SettingsInForce
+from mqframe_admin.bodies import BrokerStatsData, ConsumeStatsList, SettingInForce, ToldSettings
 from mqframe_admin.client.calls import AdminCalls, body_of, unless
 from mqframe_admin.requests import (
     ConfigAnswer,
@@ -67,7 +67,7 @@ class AsyncBrokerAdmin:
             config = await self.config(address)
             found = [SettingInForce(key, key, value, live=True) for key, value in config.items()]
         else:
-            found = body_of(answer, SettingsInForce).settings
+            found = body_of(answer, ToldSettings).settings
         return sorted(found, key=lambda each: each.path)
 
     async def update_config(
