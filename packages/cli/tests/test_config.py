@@ -200,6 +200,8 @@ def test_a_setting_of_a_running_broker_is_set_shown_and_unset(at: str) -> None:
         (("set", "broker.name", "x"), "broker.name of broker broker-a cannot be changed while it runs; set"),
         (("set", "store.keep_hours", "long"), "store.keep_hours=long: must be a whole number"),
         (("set", "store.keep_hours", "٣"), "store.keep_hours=٣: must be a whole number"),
+        (("set", "store.keep_hours", "-1"), "store.keep_hours = -1: must be at least"),
+        (("set", "store.keep_hours", "1", "--brokr", "broker-a"), "--brokr"),
         (("set", "broker.permission", "99"), "broker.permission = 99: must be"),
         (("set", "store.keep_hours", "1", "--broker", "broker-x"), "no broker of that name is registered"),
         (("unset", "nothing"), "nothing is no setting of broker broker-a"),

@@ -90,7 +90,7 @@ def show_settings(
     )
 
 
-@app.command("set")
+@app.command("set", context_settings={"ignore_unknown_options": True})  # a value may be -1
 def set_setting(
     name: Setting,
     value: Annotated[str, typer.Argument(help="Its value from now on, also after a restart.")],

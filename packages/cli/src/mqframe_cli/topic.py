@@ -203,7 +203,7 @@ def tail(
         int | None, typer.Option("--count", "--limit", min=1, help="End after so many messages.")
     ] = None,
     format_: Annotated[
-        str, typer.Option("--format", "-f", help=r"Write each so: '%o %s\n'; letters are below.")
+        str, typer.Option("--format", "-f", help=r"Write each so: '%o %s\n'; letters are above.")
     ] = "",
     base64: Base64 = False,
     nameserver: NameServer = "",
