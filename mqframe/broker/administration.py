@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from mqframe.broker.tables.live_settings import LiveSettings
@@ -36,9 +36,9 @@ class SettingsOfBroker:
         """Where each value that is no default comes from, by key."""
         return self._live.origins()
 
-    def change(self, lines: str) -> set[str]:
-        """Apply `key=value` lines, all or none; returns the keys. Raises as `LiveSettings.change`."""
-        changed = self._live.change(lines)
+    def change(self, lines: str, note: str = "", unset: Collection[str] = ()) -> set[str]:
+        """As `LiveSettings.change`."""
+        changed = self._live.change(lines, note, unset)
         self._store.change(self._live.store)
         if "brokerPermission" in changed:
             self._topics.touch()  # name servers must hear of it

@@ -87,7 +87,7 @@ class RuntimeProcessor(Processor):
             "commitLogDiskRatio": used,
             f"commitLogDiskRatio_{store.settings.directory / 'commitlog'}": used,
             "consumeQueueDiskRatio": used,
-            "totalMemKBytes": str(_memory_bytes() // 1024),
+            "totalMemKBytes": str(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 1024),
             "commitLogDirCapacity": f"Total : {_size(usage.total)}, Free : {_size(usage.free)}.",
             "dispatchBehindBytes": str(max(0, store.log.max_offset - store.log.confirmed_offset)),
             "remainHowManyDataToFlush": _size(max(0, store.log.max_offset - store.log.flushed_offset)),
@@ -121,10 +121,6 @@ class RuntimeProcessor(Processor):
         """Store time (ms) of the oldest record that is kept; -1 when there is none."""
         record = self._store.search.record_at(self._store.log.min_offset)
         return -1 if record is None else decode_record(record).store_timestamp
-
-
-def _memory_bytes() -> int:
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def _duration(milliseconds: int) -> str:

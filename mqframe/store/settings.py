@@ -28,10 +28,6 @@ def _levels(value: str) -> str | None:
         return str(problem)
 
 
-def _two_fifths_of_memory() -> int:
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 2 // 5
-
-
 @settings("store")
 class StoreSettings:
     """Where and how messages are kept."""
@@ -158,7 +154,7 @@ class StoreSettings:
         1024, doc="consume-queue files held open", check=at_least(8), conf=None
     )
     hot_bytes: int = setting(
-        factory=_two_fifths_of_memory,
+        factory=lambda: os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 2 // 5,
         doc="distance from the end of the log up to which records are likely to be in memory, bytes; beyond "
         "it pulls get less at once. 40 % of the machine's memory, as in Apache RocketMQ",
         check=at_least(0),

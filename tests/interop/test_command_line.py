@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from command_runs import read, run
+from command_runs import read, refused, run
 from mqframe_cli.app import app
 from real_time import until
 from typer.testing import CliRunner
@@ -79,6 +79,36 @@ def test_a_member_consumes_a_message_by_each_of_its_ids(servers: Servers, topic:
     assert seen == [sent.message_id] * 7
 
 
+@pytest.mark.proves("operation")
+def test_a_tail_chooses_messages_and_ends_whatever_brokers_filter(servers: Servers, topic: str) -> None:
+    for amount in (5, 50, 500):
+        run("message", "send", topic, str(amount), "--property", f"amount={amount}", "--key", f"k{amount}")
+    words = ("topic", "tail", topic, "--until-end", "--format", r"%k=%s\n")
+    assert set(run(*words).split()) == {"k5=5", "k50=50", "k500=500"}
+    run("config", "set", "enablePropertyFilter", "false")
+    try:
+        assert set(run(*words, "--where", "amount > 10").split()) == {"k50=50", "k500=500"}
+    finally:
+        run("config", "set", "enablePropertyFilter", "true")
+    assert run(*words, "--key", "k5", "--key", "k50", "--where", "amount < 10").split() == ["k5=5"]
+    assert run(*words, "--last", "1") == "k500=500\n"
+    assert set(run(*words, "--until", "0s").split()) == {"k5=5", "k50=50", "k500=500"}
+    held = [row["messages"] for row in read("topic", "stats", topic)]
+    assert len(run(*words, "--offset", "-1").split()) == sum(map(bool, held))
+
+
+@pytest.mark.proves("operation")
+def test_a_setting_is_changed_while_the_broker_runs(servers: Servers) -> None:
+    (row,) = read("config", "set", "fileReservedTime", "47", "--broker", servers.broker_name)
+    assert row["after"] == "47"
+    rows = read("config", "show", "--broker", servers.broker_name)
+    (shown,) = [each for each in rows if each["setting"] == row["setting"]]
+    assert (shown["value"], shown["origin"]) == ("47", row["origin"])
+    (back,) = read("config", "set", "fileReservedTime", row["before"], "--broker", servers.broker)
+    assert (back["before"], back["after"]) == ("47", row["before"])
+    assert "did you mean fileReservedTime" in refused("config", "set", "fileReservedTim", "1")
+
+
 def test_names_are_checked_and_deletions_tell_what_goes(servers: Servers, topic: str) -> None:
     run("group", "create", f"{topic}_group")
     for words in (["group", "lag", f"{topic}_grop"], ["topic", "stats", f"{topic}s"]):
@@ -86,9 +116,7 @@ def test_names_are_checked_and_deletions_tell_what_goes(servers: Servers, topic:
         assert result.exit_code == 2
         assert f"did you mean {topic}" in result.stderr
     run("message", "send", topic, "-", "--lines", data=b"a\nb\n")
-    refused = CliRunner().invoke(app, ["topic", "delete", topic])
-    assert refused.exit_code == 2
-    assert f"topic {topic}: 2 messages, " in refused.stderr
+    assert f"topic {topic}: 2 messages, " in refused("topic", "delete", topic)
     done = read("topic", "delete", topic, "--yes")
     assert done["messages"] == 2
     assert done["bytes"] > 2 * 91

@@ -5,7 +5,7 @@ What is changed is kept in `config/changedSettings.json`, and counts before all 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Generic, TypeVar, cast
 
 from mqframe.broker.role_settings import Alone, RoleSettings
@@ -17,6 +17,7 @@ from mqframe.core.config.live import (
     ChangedSettings,
     changed,
     kept,
+    keys_of,
     origins_of,
 )
 from mqframe.core.errors import FixedSetting, Refusal, SettingError
@@ -29,12 +30,12 @@ log = get_logger("broker")
 
 
 class LiveSection(Generic[S]):
-    """The section of a service, as it is in force now in `current`."""
+    """The section of a service, as it is in force now in `current`, and was at the start in `first`."""
 
-    __slots__ = ("current",)
+    __slots__ = ("current", "first")
 
     def __init__(self, settings: S) -> None:
-        self.current = settings
+        self.current = self.first = settings
 
 
 class LiveSettings:
@@ -44,7 +45,7 @@ class LiveSettings:
     `origins`, `services`: as in `BrokerSections`.
     """
 
-    __slots__ = ("_origins", "_services", "_texts", "changes", "current", "replication", "store")
+    __slots__ = ("_changed", "_first", "_origins", "_services", "changes", "current", "replication", "store")
 
     def __init__(
         self,
@@ -58,8 +59,9 @@ class LiveSettings:
         self.store = store or StoreSettings()
         self.replication: RoleSettings = replication or Alone()
         self.changes = 0
+        self._first = self.current, self.store, self.replication
         self._origins = origins
-        self._texts: dict[str, str] = {}
+        self._changed = ChangedSettings()
         self._services = {type(each): LiveSection(each) for each in services}
 
     def section(self, kind: type[S]) -> LiveSection[S]:
@@ -78,38 +80,46 @@ class LiveSettings:
         for section, settings in zip(self._services.values(), services, strict=True):
             section.current = settings
 
-    def change(self, lines: str) -> set[str]:
-        """Apply `key=value` lines, see `mqframe.core.config.live`, all or none; returns the keys.
+    def change(self, lines: str, note: str = "", unset: Collection[str] = ()) -> set[str]:
+        """Undo what was changed of `unset`, and apply `key=value` lines, see `mqframe.core.config.live`.
 
-        Raises `FixedSetting` for what only a restart changes, `Refusal` 29 for an unknown key and bad values.
+        All or none; returns the keys. `note`: when and by whom, for `origins`. Raises `FixedSetting` for what
+        only a restart changes, `Refusal` 29 for an unknown key and bad values.
         """
+        before, groups = self._changed, self.all
         try:
-            groups, texts = changed(self.all, lines, known=known_keys)
+            undone = keys_of(groups, unset, known_keys) & before.settings.keys()
+            left = {key: text for key, text in before.settings.items() if key not in undone}
+            if undone:
+                first = *self._first, *(each.first for each in self._services.values())
+                groups = kept(first, ChangedSettings(left))[0]
+            groups, texts = changed(groups, lines, known=known_keys)
         except FixedSetting:
             raise
         except SettingError as problem:
             raise Refusal(ResponseCode.INVALID_PARAMETER, str(problem)) from None
         self._take(groups)
-        self._texts |= texts
-        self.changes += bool(texts)
-        return set(texts)
+        notes = before.notes | dict.fromkeys(texts, note)
+        left |= texts
+        self._changed = ChangedSettings(left, {key: notes[key] for key in left if notes.get(key)})
+        keys = undone | texts.keys()
+        self.changes += bool(keys)
+        return keys
 
     def origins(self) -> dict[str, str]:
         """Where each value that is no default comes from, by key."""
-        named = origins_of(self.all, self._origins)
-        return named | dict.fromkeys(self._texts, f"changed while it ran, {CHANGED_SETTINGS}")
+        return origins_of(self.all, self._origins) | self._changed.origins(CHANGED_SETTINGS)
 
     def dump(self) -> ChangedSettings:
         """What was changed, in this run and those before."""
-        return ChangedSettings(dict(self._texts))
+        return self._changed
 
     def load(self, table: ChangedSettings) -> None:
         """Change what was changed in earlier runs."""
-        groups, self._texts, lost = kept(self.all, table, known_keys)
+        groups, texts, lost = kept(self.all, table, known_keys)
         self._take(groups)
-        if self._texts:
-            log.warning(
-                "changed settings are in force", changed=self._texts, kept_in=f"config/{CHANGED_SETTINGS}"
-            )
+        self._changed = ChangedSettings(texts, table.notes)
+        if texts:
+            log.warning("changed settings are in force", changed=texts, kept_in=f"config/{CHANGED_SETTINGS}")
         for reason in lost:
             log.error("a setting that was changed while the broker ran is lost", reason=reason)

@@ -15,7 +15,7 @@ def parse_addresses(text: str) -> tuple[str, ...]:
         if not address:
             continue
         host, _, port = address.rpartition(":")
-        if not host or not port.isdecimal() or not 0 < int(port) < 65536:
+        if not host or not (port.isascii() and port.isdecimal()) or not 0 < int(port) < 65536:
             raise SettingError(f"name server address {address!r} is not host:port, as in 127.0.0.1:9876")
         addresses.append(address)
     if not addresses:

@@ -70,19 +70,11 @@ def _bool(value: Any) -> bool:
     raise ValueError("must be true or false")
 
 
-def _int(value: Any) -> Any:
-    return _number(value, int, int, "a whole number")
-
-
-def _float(value: Any) -> float:
-    return float(_number(value, float, int | float, "a number"))
-
-
 def _number(value: Any, parse: Callable[[str], Any], kind: Any, what: str) -> Any:
     if isinstance(value, kind) and not isinstance(value, bool):
         return value
     try:
-        if isinstance(value, str):
+        if isinstance(value, str) and value.isascii():  # digits of other scripts are numbers to Python alone
             return parse(value.strip())
     except ValueError:
         pass
@@ -111,8 +103,8 @@ def _none(value: Any) -> None:
 
 _SCALARS: Final[Mapping[Any, Callable[[Any], Any]]] = {
     bool: _bool,
-    int: _int,
-    float: _float,
+    int: lambda value: _number(value, int, int, "a whole number"),
+    float: lambda value: float(_number(value, float, int | float, "a number")),
     str: _str,
     Path: _path,
     type(None): _none,

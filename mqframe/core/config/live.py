@@ -7,13 +7,14 @@ changes one may write its path, or the one that it had before, in any case. A se
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 
 import attrs
 
 from mqframe.core.config.field_types import convert, field_types
 from mqframe.core.config.settings import SECRET, told
+from mqframe.core.config.suggestions import did_you_mean
 from mqframe.core.errors import FixedSetting, SettingError
 from mqframe.core.wire.bodies import Body
 
@@ -21,13 +22,20 @@ LINES_CHARS_MAX: Final = 64 * 1024
 """Longest text of changes of settings."""
 CHANGED_SETTINGS: Final = "changedSettings.json"
 """The file of `ChangedSettings`, in the directory of a server's other tables."""
+CHANGED: Final = "changed while it ran"
+"""How the origin of such a setting begins."""
 NOTHING_MORE: Final[Mapping[str, str]] = {}
 
 
-class ChangedSettings(Body):
-    """What operators changed while a server ran, as text by key."""
+class ChangedSettings(Body, omit_defaults=True):
+    """What operators changed while a server ran, as text by key, and of each when and by whom, for people."""
 
     settings: dict[str, str] = {}
+    notes: dict[str, str] = {}
+
+    def origins(self, file: object) -> dict[str, str]:
+        """Where their values come from, by key; `file`: that keeps them."""
+        return {key: f"{CHANGED}, {file} {self.notes.get(key, '')}".rstrip() for key in self.settings}
 
 
 def changed(
@@ -51,7 +59,7 @@ def changed(
     for name, text in _lines(lines):
         if name not in fields:
             if name not in protected:
-                raise _unknown(name, groups[0].SECTION, known())
+                raise _unknown(name, groups[0].SECTION, known(), fields)
             fixed.append(name)
             continue
         at, field = fields[name]
@@ -60,7 +68,8 @@ def changed(
         try:
             changes[at][field.name] = convert(text, types[at][field.name])
         except ValueError as problem:
-            raise SettingError(f"{name}={_hidden(field, text)}: {problem}") from None
+            said = SECRET if field.metadata.get("secret") else text
+            raise SettingError(f"{name}={said}: {problem}") from None
         key = key_of(groups[at], field)
         if names.setdefault(key, name) != name and texts[key] != text:
             raise SettingError(f"{names[key]} and {name} are the same setting: leave one of them out")
@@ -90,13 +99,21 @@ def kept(
     return list(groups), taken, lost
 
 
+def keys_of(groups: Sequence[Any], names: Iterable[str], known: Callable[[], Collection[str]]) -> set[str]:
+    """The keys of the settings of `groups` that `names` mean. Raises `SettingError` for an unknown one."""
+    fields = _by_name(groups)
+    if unknown := next((name for name in names if name not in fields), None):
+        raise _unknown(unknown, groups[0].SECTION, known(), fields)
+    return {key_of(groups[at], field) for at, field in map(fields.__getitem__, names)}
+
+
 def as_lines(*groups: object, more: Mapping[str, str] = NOTHING_MORE) -> str:
     """The fields of the settings objects that RocketMQ has, too, or that are live, as `key=value` lines.
 
     `more`: values of further keys, and of those for which something else is true than was configured.
     """
     texts = {
-        key_of(group, field): _text(told(field, getattr(group, field.name)))
+        key_of(group, field): as_text(told(field, getattr(group, field.name)))
         for group in groups
         for field in _fields(group)
     }
@@ -108,7 +125,7 @@ def origins_of(groups: Sequence[Any], origins: Mapping[str, str]) -> dict[str, s
     return {
         key_of(group, field): origins[path]
         for group in groups
-        for field in _fields(group)
+        for field in attrs.fields(type(group))
         if (path := f"{group.SECTION}.{field.name}") in origins
     }
 
@@ -143,11 +160,8 @@ def _by_name(groups: Sequence[Any]) -> dict[str, tuple[int, attrs.Attribute[Any]
     return found
 
 
-def _hidden(field: attrs.Attribute[Any], text: str) -> str:
-    return SECRET if field.metadata.get("secret") else text
-
-
-def _text(value: object) -> str:
+def as_text(value: object) -> str:
+    """A value as lines have it."""
     if isinstance(value, bool):
         return str(value).lower()
     return ";".join(map(str, value)) if isinstance(value, tuple) else str(value)
@@ -159,7 +173,7 @@ def _fields(group: object) -> list[attrs.Attribute[Any]]:
     return [field for field in fields if field.metadata.get("conf") or field.metadata.get("live")]
 
 
-def _unknown(key: str, section: str, known: Collection[str]) -> SettingError:
+def _unknown(key: str, section: str, known: Collection[str], there: Iterable[str]) -> SettingError:
     if key in known:
         return SettingError(f"{key} has no effect on a {section} of mqframe")
-    return SettingError(f"{key} is not a setting of this {section}")
+    return SettingError(f"{key} is not a setting of this {section}; {did_you_mean(key, there)}".rstrip("; "))

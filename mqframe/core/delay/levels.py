@@ -17,7 +17,7 @@ def parse_levels(text: str) -> tuple[int, ...]:
     delays = []
     for word in text.split():
         number, unit = word[:-1], word[-1]
-        if unit not in _UNIT_MS or not number.isdecimal():
+        if unit not in _UNIT_MS or not (number.isascii() and number.isdecimal()):
             raise SettingError(f"delay level {word!r}: write a number and s, m, h or d, for example 30s")
         delays.append(int(number) * _UNIT_MS[unit])
     return tuple(delays)

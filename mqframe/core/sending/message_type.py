@@ -1,4 +1,4 @@
-"""The type of a message as operators count it: normal, in order, delayed, half (TopicMessageType.java)."""
+"""The type of a message as operators count it: in order, delayed, half … (TopicMessageType.java)."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from typing import Final
 
 from mqframe.core.delay.options import DELAY_NAMES
 from mqframe.core.messages import properties as p
+from mqframe.core.messages.whole_numbers import whole_number
 
 NORMAL: Final = "normal"
 FIFO: Final = "fifo"
 DELAY: Final = "delay"
 TRANSACTION: Final = "transaction"
-_DIGITS_MAX: Final = 20
+PRIORITY: Final = "priority"
 
 
 def message_type(properties: Container[str], *, is_half: bool = False) -> str:
@@ -21,7 +22,9 @@ def message_type(properties: Container[str], *, is_half: bool = False) -> str:
         return TRANSACTION
     if p.SHARDING_KEY in properties:
         return FIFO
-    return NORMAL if all(name not in properties for name in DELAY_NAMES) else DELAY
+    if any(name in properties for name in DELAY_NAMES):
+        return DELAY
+    return PRIORITY if p.PRIORITY in properties else NORMAL
 
 
 def is_half(properties: Mapping[str, str], reconsume_times: int) -> bool:
@@ -31,8 +34,4 @@ def is_half(properties: Mapping[str, str], reconsume_times: int) -> bool:
     """
     if properties.get(p.TRANSACTION_PREPARED, "").lower() != "true":
         return False
-    return not (reconsume_times > 0 and _is_level(properties.get(p.DELAY, "").strip()))
-
-
-def _is_level(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and len(text) < _DIGITS_MAX and int(text) > 0
+    return not (reconsume_times > 0 and (whole_number(properties.get(p.DELAY, "").strip()) or 0) > 0)

@@ -66,7 +66,8 @@ def next_good(file: LogBytes, base: int, at: int, not_before: int) -> int | None
     for start, end in file.data_from(at):
         for magic in _magics(view, max(start - 8, 0), end):
             place = magic - 4
-            is_end = place > at and is_blank(view, place) and _blank_fits(view, place)
+            is_end = place > at and is_blank(view, place)
+            is_end = is_end and _SIZE.unpack_from(view, place)[0] == len(view) - place
             if is_end or (place >= behind and _is_good(view, base, place, not_before)):
                 return place
     return None
@@ -91,10 +92,6 @@ def _places(piece: bytes, magic: bytes) -> Iterator[int]:
 def _is_good(view: memoryview, base: int, at: int, not_before: int) -> bool:
     record = read_record(view, at, base + at)
     return record is not None and record.store_timestamp >= not_before
-
-
-def _blank_fits(view: memoryview, at: int) -> bool:
-    return bool(_SIZE.unpack_from(view, at)[0] == len(view) - at)
 
 
 def _claimed_size(view: memoryview, at: int) -> int:

@@ -259,7 +259,7 @@ class _Reader:
         quoted = match[0] if double else '"' + match[1].replace("\\'", "'").replace('"', '\\"') + '"'
         try:
             return str(_strict.decode(quoted))
-        except msgspec.DecodeError as problem:
+        except (msgspec.DecodeError, UnicodeError) as problem:
             raise self.problem(str(problem)) from None
 
     def word(self) -> Any:

@@ -71,8 +71,9 @@ class Durability:
         """
         with self._lock:
             if self.failure is None:
+                reason = (isinstance(problem, OSError) and problem.strerror) or problem
                 self.failure = StoreUnavailable(
-                    f"{os.fspath(file)} could not be flushed: {_reason(problem)}; check the disk and restart",
+                    f"{os.fspath(file)} could not be flushed: {reason}; check the disk and restart",
                 )
                 self._problem = problem
                 log.error(
@@ -107,10 +108,6 @@ class Durability:
             self._mark.write_bytes(msgspec.json.encode(SyncFailure(self.reached(), reason)))
         except OSError as unwritten:
             log.error("the failure could not be noted", file=str(self._mark), problem=str(unwritten))
-
-
-def _reason(problem: Exception) -> str:
-    return (isinstance(problem, OSError) and problem.strerror) or str(problem)
 
 
 def noted_failure(mark: Path) -> SyncFailure | None:

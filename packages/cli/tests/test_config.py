@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
+from typing import Any
 
 import pytest
-from command_runs import run
+from command_runs import read, refused, run
 from mqframe_cli.app import app
 from typer.testing import CliRunner
 
@@ -167,6 +168,52 @@ def test_what_is_wrong_in_it_is_named(tmp_path: Path, right: str, wrong: str, sa
     result = CliRunner().invoke(app, ["config", "show", "--for", "broker", "--config", str(file)])
     assert result.exit_code == 2
     assert said in result.output
+
+
+def test_a_setting_of_a_running_broker_is_set_shown_and_unset(at: str) -> None:
+    def shown() -> dict[str, Any]:
+        rows = read("config", "show", "--broker", "broker-a")
+        return {row["setting"]: row for row in rows}
+
+    fixed = shown()["store.commit_log_file_bytes"]
+    assert (fixed["value"], fixed["live"]) == ("16777216", False)
+    assert fixed["origin"] == "command line --set store.commit_log_file_bytes"
+    (row,) = read("config", "set", "store.body_bytes_max", "1000000", "--broker", "broker-a")
+    assert (row["broker"], row["setting"], row["after"]) == ("broker-a", "store.body_bytes_max", "1000000")
+    assert row["origin"].startswith("changed while it ran, changedSettings.json at 20")
+    assert row["origin"].endswith(" from 127.0.0.1")
+    changed = read("config", "show", "--broker", "all", "--changed")
+    assert row["origin"] in {each["origin"] for each in changed}
+    assert "default" not in {each["origin"] for each in changed}
+    (back,) = read("config", "unset", "maxMessageSize")
+    assert (back["before"], back["after"], back["origin"]) == ("1000000", row["before"], "default")
+    assert read("config", "unset", "maxMessageSize")[0]["before"] == row["before"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ("set", "store.keep_hour", "1"),
+            "store.keep_hour is no setting of broker broker-a; did you mean store.",
+        ),
+        (("set", "broker.name", "x"), "broker.name of broker broker-a cannot be changed while it runs; set"),
+        (("set", "store.keep_hours", "long"), "store.keep_hours=long: must be a whole number"),
+        (("set", "store.keep_hours", "٣"), "store.keep_hours=٣: must be a whole number"),
+        (("set", "store.keep_hours", "-1"), "store.keep_hours = -1: must be at least"),
+        (("set", "store.keep_hours", "1", "--brokr", "broker-a"), "--brokr"),
+        (("set", "broker.permission", "99"), "broker.permission = 99: must be"),
+        (("set", "store.keep_hours", "1", "--broker", "broker-x"), "no broker of that name is registered"),
+        (("unset", "nothing"), "nothing is no setting of broker broker-a"),
+        (
+            ("show", "--broker", "broker-a", "--for", "client"),
+            "--broker asks brokers that run, and --for says",
+        ),
+        (("show", "--broker", "broker-x"), "no broker of that name is registered"),
+    ],
+)
+def test_what_cannot_be_set_is_refused_by_name(at: str, words: tuple[str, ...], said: str) -> None:
+    assert said in refused("config", *words)
 
 
 def test_an_old_name_is_shown_at_its_new_place_and_told(tmp_path: Path) -> None:

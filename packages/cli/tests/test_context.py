@@ -58,6 +58,7 @@ def test_secrets_are_kept_and_never_shown(file: Path) -> None:
     [
         ("10.0.0.1",),
         ("10.0.0.1:port",),
+        ("10.0.0.1:٩٨٧٦",),
         (";",),
         ("a:1", "--set", "net.tls"),
         ("a:1", "--set", "net.tsl=true"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 import pytest
-from mqframe_cli.later import parse_delay, since_ms, typed_ms
+from mqframe_cli.later import parse_delay, past_ms, since_ms, typed_ms
 
 from mqframe.core.errors import SettingError
 
@@ -55,3 +55,12 @@ def test_a_moment_is_so_long_ago_or_a_time():
     assert since_ms("2023-11-14T22:13:20Z") == 1_700_000_000_000
     with pytest.raises(SettingError, match="--since noon"):
         since_ms("noon")
+
+
+def test_a_moment_of_the_past_is_not_still_to_come():
+    assert past_ms("10m", "--until", now=1000.0) == 400_000
+    assert past_ms("0s", "--until", now=1000.0) == 1_000_000
+    with pytest.raises(SettingError, match="--until 1700000000000: is yet to come"):
+        past_ms("1700000000000", "--until", now=1_699_999_999.0)
+    with pytest.raises(SettingError, match="--until noon: write"):
+        past_ms("noon", "--until")

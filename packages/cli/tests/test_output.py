@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 from command_runs import run
@@ -44,6 +45,31 @@ def test_a_table_has_a_column_for_each_key_and_says_when_it_is_empty(
 def test_times_are_utc_and_milliseconds() -> None:
     assert time_text(1_700_000_000_123) == "2023-11-14T22:13:20.123+00:00"
     assert time_text(0) == ""
+
+
+def test_people_on_a_terminal_see_the_time_of_their_zone_and_its_offset(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = {
+        "last": time_text(1_700_000_000_123),
+        "never": time_text(0),
+        "body": "2023-11-14T22:13:20.123+00:00",
+    }
+    show_one({"more": row}, as_json=False)
+    assert "last=2023-11-14T22:13:20.123+00:00 never= " in capsys.readouterr().out
+    monkeypatch.setenv("TZ", "Asia/Kolkata")
+    time.tzset()
+    try:
+        assert people([row], 200)[1].split() == ["2023-11-15", "03:43:20+05:30", row["body"]]
+        monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+        show_one({"last": row["last"], "all": [row["last"]]}, as_json=False)
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    local = "2023-11-15 03:43:20+05:30"
+    assert capsys.readouterr().out == f"last  {local}\nall   {local}\n"
+    show([row], as_json=True)
+    assert json.loads(capsys.readouterr().out) == [dict(row)]
 
 
 def test_a_terminal_gets_a_table_without_colour_when_asked(

@@ -55,6 +55,7 @@ def test_beyond_what_java_reads_there_is_none() -> None:
         ("TIMER_DELAY_SEC", "1", True),
         ("TIMER_DELAY_MS", "1", True),
         ("KEYS", "k", False),
+        (NAME, "4", False),
     ],
 )
 def test_types_exclude_each_other(name: str, value: str, other: bool) -> None:

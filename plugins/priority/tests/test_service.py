@@ -62,6 +62,18 @@ async def test_an_ordered_message_has_no_priority() -> None:
         assert await stored(world, 1) == [(b"body", None)]
 
 
+async def test_messages_with_a_priority_are_counted_as_such() -> None:
+    async with scene() as world:
+        await world.client.ok_send("jobs", f"_SYS_MSG_PRIORITY_\x012\x02{KEY}")
+        await world.client.ok_send("jobs", f"__SHARDINGKEY\x01k\x02_SYS_MSG_PRIORITY_\x013\x02{KEY}")
+        await world.client.ok_send("jobs", KEY)
+        count = world.cluster.broker.service_port.counts.puts["jobs"]
+        assert (count.total, {kind: each.total for kind, each in count.types.items()}) == (
+            3,
+            {"priority": 1, "fifo": 1},
+        )
+
+
 def ranked() -> TopicConfig:
     """Topic `ranked`, of the type, with four queues."""
     attributes = {"+message.type": "PRIORITY"}

@@ -80,6 +80,65 @@ def test_origins_are_told_by_key_and_changes_come_first():
     }
 
 
+def test_what_is_unset_is_again_what_the_start_was_told():
+    live = LiveSettings(BrokerSettings(permission=2), StoreSettings(keep_hours=48), services=[PopSettings()])
+    live.change("brokerPermission=4\nfileReservedTime=5\npop.retry_percent=3", "at noon by ops")
+    assert live.change("", unset=["broker.permission", "popFromRetryProbability"]) == {
+        "brokerPermission",
+        "popFromRetryProbability",
+    }
+    assert (live.current.permission, live.store.keep_hours) == (2, 5)
+    assert live.section(PopSettings).current == PopSettings()
+    assert live.dump() == ChangedSettings({"fileReservedTime": "5"}, {"fileReservedTime": "at noon by ops"})
+    changes = live.changes
+    assert live.change("", unset=["broker.permission", "longPollingEnable"]) == set()
+    assert live.changes == changes
+
+
+def test_what_was_unset_before_a_restart_is_what_the_next_start_is_told():
+    live = LiveSettings(BrokerSettings())
+    live.change("brokerPermission=4\nfileReservedTime=5")
+    later = LiveSettings(BrokerSettings(permission=2))
+    later.load(live.dump())
+    later.change("", unset=["brokerPermission"])
+    assert (later.current.permission, later.store.keep_hours) == (2, 5)
+
+
+def test_changing_and_unsetting_happen_together_or_not_at_all():
+    live = LiveSettings(BrokerSettings(), StoreSettings(keep_hours=48))
+    live.change("brokerPermission=4")
+    with pytest.raises(Refusal, match="must be"):
+        live.change("fileReservedTime=-5", unset=["brokerPermission"])
+    assert (live.current.permission, live.store.keep_hours) == (4, 48)
+    live.change("fileReservedTime=5", unset=["brokerPermission"])
+    assert (live.current.permission, live.store.keep_hours) == (6, 5)
+
+
+def test_a_misspelt_name_is_told_with_what_was_meant():
+    live = LiveSettings(BrokerSettings())
+    for lines, unset in (("broker.permision=4", ()), ("", ("broker.permision",))):
+        with pytest.raises(
+            Refusal,
+            match=r"broker\.permision is not a setting of this broker; did you mean broker\.permission",
+        ):
+            live.change(lines, unset=unset)
+    with pytest.raises(Refusal, match=r"qqq is not a setting of this broker$"):
+        live.change("qqq=1")
+
+
+def test_origins_say_when_and_by_whom_and_the_newest_note_counts():
+    live = LiveSettings(BrokerSettings())
+    live.change("brokerPermission=4\nlongPollingEnable=false", "at noon by ops")
+    live.change("brokerPermission=2")
+    assert live.origins() == {
+        "brokerPermission": "changed while it ran, changedSettings.json",
+        "longPollingEnable": "changed while it ran, changedSettings.json at noon by ops",
+    }
+    later = LiveSettings(BrokerSettings())
+    later.load(live.dump())
+    assert later.origins() == live.origins()
+
+
 def test_what_cannot_be_taken_over_is_logged_and_the_rest_is_in_force(caplog):
     live = LiveSettings(BrokerSettings())
     live.load(ChangedSettings({"brokerName": "other", "brokerPermission": "4"}))

@@ -9,7 +9,7 @@ def test_addresses_are_split_at_semicolons_and_commas():
     assert parse_addresses("[::1]:9876") == ("[::1]:9876",)
 
 
-@pytest.mark.parametrize("text", ["a", "a:", ":1", "a:x", "a:0", "a:70000", "a:²"])
+@pytest.mark.parametrize("text", ["a", "a:", ":1", "a:x", "a:0", "a:70000", "a:²", "a:٣"])
 def test_a_bad_address_is_named(text):
     with pytest.raises(SettingError, match=r"not host:port"):
         parse_addresses(text)

@@ -53,6 +53,8 @@ def test_converts(value: Any, kind: Any, wanted: Any) -> None:
         (1, bool, "true or false"),
         ("1.5", int, "whole number"),
         (True, int, "whole number"),
+        ("٣", int, "whole number"),
+        ("٣.٥", float, "a number"),
         (1.5, int, "whole number"),
         ("x", float, "number"),
         (1, str, "text"),

@@ -18,7 +18,7 @@ def test_delivery_time_and_levels_above_the_last():
     assert [delivery_time(7, level, levels) for level in (1, 2, 3, 99)] == [1007] + [172_800_007] * 3
 
 
-@pytest.mark.parametrize("text", ["5", "s", "1x", "1s -2s", "1.5s"])
+@pytest.mark.parametrize("text", ["5", "s", "1x", "1s -2s", "1.5s", "٣s"])
 def test_bad_levels_name_the_word(text):
     with pytest.raises(SettingError, match="delay level"):
         parse_levels(text)

@@ -12,6 +12,9 @@ from mqframe.core.sending.message_type import is_half, message_type
         ({"DELAY": "3"}, "delay"),
         ({"TIMER_DELAY_MS": "3"}, "delay"),
         ({"TIMER_DELIVER_MS": "3", "__SHARDINGKEY": "k"}, "fifo"),
+        ({"_SYS_MSG_PRIORITY_": "3"}, "priority"),
+        ({"_SYS_MSG_PRIORITY_": "3", "__SHARDINGKEY": "k"}, "fifo"),
+        ({"_SYS_MSG_PRIORITY_": "3", "DELAY": "3"}, "delay"),
     ],
 )
 def test_properties_tell_the_type(properties, kind):

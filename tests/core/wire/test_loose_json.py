@@ -95,7 +95,15 @@ def test_any_bytes_give_a_value_or_a_body_error(data: bytes) -> None:
         loose_json.loads(data)
 
 
-@given(st.text("{}[]:,'\"0a\\ ", max_size=30))
+@pytest.mark.parametrize("text", ['"\ud800"', "'\udfff'", '{"a":"x\udc80"}', "{'\ud800':1}", "\ud800"])
+def test_text_that_no_bytes_can_stand_for_is_a_body_error(text: str) -> None:
+    with pytest.raises(BodyError, match="JSON, character"):
+        loose_json.loads(text)
+    with pytest.raises(BodyError):
+        loose_json.decode(text, DataVersion)
+
+
+@given(st.text("{}[]:,'\"0a\\ \ud800", max_size=30))
 def test_any_brackets_give_a_value_or_a_body_error(text: str) -> None:
     with contextlib.suppress(BodyError):
         loose_json.loads(text)

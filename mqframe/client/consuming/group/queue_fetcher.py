@@ -319,7 +319,8 @@ class QueueFetcher:
             if not queue.topic.startswith(RETRY_PREFIX):
                 self._log_failure("pull failed", queue, problem)
             strategy.failed(queue, problem)
-            if fetch.asked and fetch.broker_id == MASTER_ID and _deleted(problem):
+            is_gone = isinstance(problem, AnswerError) and problem.code == ResponseCode.TOPIC_NOT_EXIST
+            if is_gone and fetch.asked and fetch.broker_id == MASTER_ID:
                 # Made anew it counts from 0 again: what is known of it here is of the old one.
                 await self._move(fetch, ticket, 0, "the topic was deleted")
             fetch.broker_id = MASTER_ID  # whoever suggested another one may not know that it is away
@@ -394,7 +395,3 @@ class QueueFetcher:
     def _log_failure(self, what: str, queue: MessageQueue, problem: MqframeError) -> None:
         where = {"topic": queue.topic, "broker": queue.broker_name, "queue_id": queue.queue_id}
         self._instance.outages.note(what, queue.broker_name, problem, group=self._options.group, **where)
-
-
-def _deleted(problem: MqframeError) -> bool:
-    return isinstance(problem, AnswerError) and problem.code == ResponseCode.TOPIC_NOT_EXIST

@@ -41,10 +41,11 @@ class AdministeredSettings(Protocol):
     def origins(self) -> Mapping[str, str]:
         """Where each value that is no default comes from, by key."""
 
-    def change(self, lines: str) -> Collection[str]:
-        """Apply `key=value` lines (`mqframe.core.config.live`), all or none; returns the keys.
+    def change(self, lines: str, note: str = "", unset: Collection[str] = ()) -> Collection[str]:
+        """Undo earlier changes of `unset`, and apply `key=value` lines (`mqframe.core.config.live`).
 
-        Raises `FixedSetting` for what only a restart changes, `Refusal` 29 for an unknown key and bad values.
+        All or none; returns the keys. `note`: when and by whom. Raises `FixedSetting` for what only a restart
+        changes, `Refusal` 29 for an unknown key and bad values.
         """
 
     @property

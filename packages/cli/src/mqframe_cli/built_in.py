@@ -51,7 +51,7 @@ COMMANDS: Final[Mapping[str, BuiltIn]] = {
         "Show rates of brokers, topics and groups (messages a second), until Ctrl-C; in a pipe once.",
     ),
     "bench": BuiltIn("bench:app", "How fast the Python clients are against a server."),
-    "config": BuiltIn("config:app", "Look at settings."),
+    "config": BuiltIn("config:app", "Look at settings, and change those of brokers that run."),
     "context": BuiltIn("context:app", "Clusters by name: add, use, list, show and remove them."),
     "mqadmin": BuiltIn(
         "mqadmin.app:app", "Commands by the names and options of RocketMQ's mqadmin; they do not ask."

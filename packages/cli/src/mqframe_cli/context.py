@@ -115,7 +115,7 @@ def _servers(words: list[str]) -> list[str]:
     servers = [each.strip() for word in words for each in word.replace(",", ";").split(";") if each.strip()]
     for each in servers:
         host, colon, port = each.rpartition(":")
-        if not (host and colon and port.isdecimal() and 0 < int(port) < 1 << 16):
+        if not (host and colon and port.isascii() and port.isdecimal() and 0 < int(port) < 1 << 16):
             raise SettingError(f"name server {each}: write host:port, for example 10.0.0.1:9876")
     if not servers:
         raise SettingError("a context needs a name server, host:port")

@@ -32,17 +32,26 @@ def parse_delay(text: str) -> timedelta:
         raise SettingError(f"--delay {shortened(text, _SHOWN)}: is longer than any calendar") from None
 
 
-def since_ms(text: str, now: float | None = None) -> int:
+def since_ms(text: str, now: float | None = None, option: str = "--since") -> int:
     """Milliseconds since 1970 of a moment: so long ago ("10m"), a time, or "start". Raises `SettingError`.
 
-    `now`: seconds since 1970; by default the clock's.
+    `now`: seconds since 1970; by default the clock's. `option`: what the user wrote it behind.
     """
     if text == "start":
         return 0
     if _DELAY.match(text) and not (text.isdecimal() and len(text) > 8):
         ago = parse_delay(text).total_seconds()
         return max(0, int(((time.time() if now is None else now) - ago) * 1000))
-    return typed_ms("--since", text, "how long ago, as 10m, start")
+    return typed_ms(option, text, "how long ago, as 10m, start")
+
+
+def past_ms(text: str, option: str, now: float | None = None) -> int:
+    """As `since_ms`; raises `SettingError` for what is still to come, too."""
+    clock = time.time() if now is None else now
+    found = since_ms(text, clock, option)
+    if found > clock * 1000:
+        raise SettingError(f"{option} {shortened(text, _SHOWN)}: is yet to come")
+    return found
 
 
 def typed_ms(option: str, text: str, others: str = "") -> int:

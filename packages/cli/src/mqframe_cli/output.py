@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
@@ -41,7 +40,17 @@ SUMMED: Final = ("messages", "lag")
 """Columns whose sums are in the summary."""
 WIDTH: Final = 80
 """Columns of a terminal that does not say."""
-_TIME: Final = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.\d{3}\+00:00")
+
+
+class ShownTime(str):
+    """A time, ISO 8601 in UTC, as JSON and pipes have it; "" for none. People on a terminal see `local`."""
+
+    __slots__ = ()
+
+    @property
+    def local(self) -> str:
+        """The same moment by the clock of this machine's zone (TZ), with its offset from UTC."""
+        return datetime.fromisoformat(self).astimezone().isoformat(" ", "seconds") if self else ""
 
 
 def show(rows: Sequence[Row], *, as_json: bool, title: str = "", empty: str = "nothing found") -> None:
@@ -59,7 +68,7 @@ def show(rows: Sequence[Row], *, as_json: bool, title: str = "", empty: str = "n
     if title:
         typer.echo(printable(title))
     if not on_terminal():
-        lines = [list(map(str, rows[0])), *([_text(row[name]) for name in rows[0]] for row in rows)]
+        lines = [list(map(str, rows[0])), *([cell_text(row[name]) for name in rows[0]] for row in rows)]
         typer.echo("\n".join("\t".join(line) for line in lines))
     elif len(rows) > ROWS_MAX:
         typer.echo(summary(rows))
@@ -75,7 +84,7 @@ def show_one(row: Row, *, as_json: bool) -> None:
     width = max((len(printable(key)) for key in row), default=0) if on_terminal() else 0
     for key, value in row.items():
         name = printable(key)
-        typer.echo(f"{name:<{width}}  {_text(value)}" if on_terminal() else f"{name}\t{_text(value)}")
+        typer.echo(f"{name:<{width}}  {cell_text(value)}" if on_terminal() else f"{name}\t{cell_text(value)}")
 
 
 def people(rows: Sequence[Row], width: int, *, bold: bool = False) -> list[str]:
@@ -89,7 +98,7 @@ def people(rows: Sequence[Row], width: int, *, bold: bool = False) -> list[str]:
         )
         for name in names
     ]
-    cells = [[_TIME.sub(r"\1Z", _text(row[name])) for name in names] for row in rows]
+    cells = [[cell_text(row[name], local=True) for name in names] for row in rows]
     lines = list(table_lines(columns, cells, width))
     heading = len(lines) // (len(rows) + 1)
     if bold:
@@ -124,11 +133,11 @@ def write_json(value: Any) -> None:
     typer.echo(printable_json(msgspec.json.encode(value, enc_hook=str).decode()))
 
 
-def time_text(milliseconds: int) -> str:
-    """A time in milliseconds since 1970 for people and programs, UTC; "" for none."""
+def time_text(milliseconds: int) -> ShownTime:
+    """A time in milliseconds since 1970 for people and programs; "" for none."""
     if milliseconds <= 0:
-        return ""
-    return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="milliseconds")
+        return ShownTime()
+    return ShownTime(datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="milliseconds"))
 
 
 def queue_columns(queue: MessageQueue) -> dict[str, Any]:
@@ -136,13 +145,18 @@ def queue_columns(queue: MessageQueue) -> dict[str, Any]:
     return {"topic": queue.topic, "broker": queue.broker_name, "queue": queue.queue_id}
 
 
-def _text(value: Any) -> str:
+def cell_text(value: Any, *, local: bool | None = None) -> str:
+    """`value` in one line. `local`: times are of this machine's zone; by default on a terminal only."""
+    if isinstance(value, ShownTime):
+        return value.local if (on_terminal() if local is None else local) else value
     if value is None:
         return ""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, Mapping):
-        return " ".join(f"{printable(str(key))}={_text(item)}" for key, item in value.items())
+        return " ".join(
+            f"{printable(str(key))}={cell_text(item, local=local)}" for key, item in value.items()
+        )
     if isinstance(value, list | tuple):
-        return ", ".join(map(_text, value))
+        return ", ".join(cell_text(item, local=local) for item in value)
     return printable(str(value))

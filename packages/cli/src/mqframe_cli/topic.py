@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,7 +12,7 @@ from mqframe.core.cluster.order_config import TYPE_ATTRIBUTE
 from mqframe.core.errors import FixError, SettingError
 from mqframe_cli.access import admin_client, admin_command
 from mqframe_cli.commands import new_app
-from mqframe_cli.later import since_ms
+from mqframe_cli.later import past_ms, since_ms
 from mqframe_cli.names.deletion import Yes, may_delete, topic_contents
 from mqframe_cli.names.known import check_known, listed_topics
 from mqframe_cli.output import Json, NameServer, Shown, show_one, time_text
@@ -21,6 +22,7 @@ from mqframe_cli.text.body import Base64
 if TYPE_CHECKING:
     from mqframe import Admin
     from mqframe.core.messages.message import ReceivedMessage
+    from mqframe_cli.live.line_format import LineFormat
 
 DRAIN_LOOK_SECONDS = 1.0
 
@@ -172,35 +174,99 @@ def groups(admin: Admin, topic: Topic) -> Shown:
 def tail(
     topic: Topic,
     since: Annotated[
-        str, typer.Option(help="From then on: 10m, 2026-01-31T12:00, start, or ms since 1970; else from now.")
+        str,
+        typer.Option(
+            "--since",
+            "--from",
+            help="From then on: 10m, 2026-01-31T12:00, start, or ms since 1970; else now.",
+        ),
     ] = "",
+    offset: Annotated[
+        int | None, typer.Option(help="From this offset of each queue on; negative counts from its end.")
+    ] = None,
     last: Annotated[int | None, typer.Option(min=1, help="So many of the newest messages first.")] = None,
+    until_end: Annotated[
+        bool, typer.Option("--until-end", "-e", help="End where the queues end now; begins at the start.")
+    ] = False,
+    until: Annotated[str, typer.Option(help="End with what was stored then, written as for --since.")] = "",
+    queue: Annotated[
+        list[str] | None, typer.Option(help="Only this one, BROKER:ID or ID; may be given often.")
+    ] = None,
     tag: Annotated[str, typer.Option(help="Only these tags: a || b.")] = "*",
-    count: Annotated[int | None, typer.Option(min=1, help="End after so many messages.")] = None,
+    key: Annotated[
+        list[str] | None, typer.Option(help="Only with this key, or another that is given.")
+    ] = None,
+    where: Annotated[
+        str, typer.Option(help="Only what fulfils this SQL92 expression over properties: a > 1.")
+    ] = "",
+    count: Annotated[
+        int | None, typer.Option("--count", "--limit", min=1, help="End after so many messages.")
+    ] = None,
+    format_: Annotated[
+        str, typer.Option("--format", "-f", help=r"Write each so: '%o %s\n'; letters are above.")
+    ] = "",
     base64: Base64 = False,
     nameserver: NameServer = "",
     json: Json = False,
 ) -> None:
-    """Follow a topic without a group, one line for each message, until Ctrl-C. Nobody's offsets move.
+    r"""Follow a topic without a group, one line for each message, until Ctrl-C. Nobody's offsets move.
 
     A line has the time of storing, queue@offset, tag and body. Within a queue messages come in order. Bodies
     whose schema is known (mqframe schema) are decoded, unless --base64 wants them as they are.
-    """
-    from mqframe_cli.live.lines import write_message
-    from mqframe_cli.live.tail import follow
-    from mqframe_cli.text.body import body_decoders
 
-    if since and last is not None:
-        raise SettingError("--since and --last both say where to begin; leave one out")
-    begin = since_ms(since) if since else None
+    In --format: %t topic, %b broker, %p queue, %o offset, %i message id, %g tag, %k keys, %s body, %S its
+    bytes, %h properties, %h{NAME} one of them, %T ms since 1970 when it was stored, %d that as a time, %%,
+    and \n, \t, \r, \\, \xHH. In a pipe all is written as it is.
+    """
+    from mqframe_cli.live.choice import choice_of
+    from mqframe_cli.live.tail import TopicPart, follow
+
+    _check_tail(since, offset, last, bool(format_) and json)
+    part = TopicPart(
+        topic=topic, offset=offset, last=last, until_end=until_end, tag=tag, queues=queue or (), count=count,
+        begin_ms=since_ms(since) if since else None, until_ms=past_ms(until, "--until") if until else None,
+        chooses=choice_of(where, key or ()),
+    )  # fmt: skip
+    line = _line_format(format_)
     with admin_client(nameserver) as admin:
         check_known(admin, topic)
-        decoders = [] if base64 else body_decoders(admin)
+        follow(part, _writer(admin, line, base64=base64, json=json), nameserver=nameserver)
 
-        def write(message: ReceivedMessage) -> None:
+
+def _check_tail(since: str, offset: int | None, last: int | None, two_forms: bool) -> None:
+    """Raise `SettingError` for options of `tail` that say two things."""
+    said = {"--since": bool(since), "--offset": offset is not None, "--last": last is not None}
+    begins = [option for option, given in said.items() if given]
+    if len(begins) > 1:
+        raise SettingError(f"{' and '.join(begins)} each say where to begin; leave all but one out")
+    if two_forms:
+        raise SettingError("--format and --json both say how messages are written; leave one out")
+
+
+def _line_format(text: str) -> LineFormat | None:
+    if not text:
+        return None
+    from mqframe_cli.live.line_format import LineFormat
+
+    return LineFormat(text)
+
+
+def _writer(
+    admin: Admin, line: LineFormat | None, *, base64: bool, json: bool
+) -> Callable[[ReceivedMessage], None]:
+    """What writes each message."""
+    from mqframe_cli.live.lines import write_formatted, write_message
+    from mqframe_cli.text.body import body_decoders
+
+    decoders = [] if base64 else body_decoders(admin)
+
+    def write(message: ReceivedMessage) -> None:
+        if line is not None:
+            write_formatted(message, line, base64=base64, decoders=decoders)
+        else:
             write_message(message, as_json=json, base64=base64, stored=True, decoders=decoders)
 
-        follow(topic, write, nameserver=nameserver, begin_ms=begin, last=last, tag=tag, count=count)
+    return write
 
 
 @app.command()

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 from command_runs import run
-from mqframe_cli.live.lines import write_message
+from mqframe_cli.live.line_format import LineFormat
+from mqframe_cli.live.lines import write_formatted, write_message
 
 
 def test_consume_writes_what_terminals_do_not_obey(at: str) -> None:
@@ -62,3 +63,14 @@ def test_what_is_known_of_a_body_takes_its_place(tag: str, shown: str, capsys: A
     row = json.loads(capsys.readouterr().out)
     assert row["body"] == "paid"
     assert row.get("decoded") == ({"said": "PAID"} if tag == "t" else None)
+
+
+def test_formats_have_the_decoded_body_or_its_bytes(capfdbinary: Any) -> None:
+    message: Any = SimpleNamespace(topic="orders", tag="t", body=b"\xffpaid", properties={}, keys=())
+    line = LineFormat("%t %s;")
+    write_formatted(message, line)
+    write_formatted(message, line, base64=True, decoders=[Shouts()])
+    message.body = b"paid"
+    write_formatted(message, line, decoders=[Shouts()])
+    written = b'orders \xffpaid;orders /3BhaWQ=;orders {"said":"PAID"};'
+    assert capfdbinary.readouterr().out == written

@@ -30,6 +30,17 @@ def test_changes_count_before_all_else(tmp_path: Path, program: str) -> None:
     assert found["broker.permission"] == (4, f"changed while it ran, {file}")
 
 
+def test_when_and_by_whom_is_told_where_it_is_kept(tmp_path: Path) -> None:
+    file = tmp_path / "store/config/changedSettings.json"
+    file.parent.mkdir(parents=True)
+    notes = {"fileReservedTime": "at 2026-11-30 14:30:11+00:00 by ops from 10.0.0.1"}
+    file.write_text(json.dumps({"settings": {"fileReservedTime": "48"}, "notes": notes}))
+    assert shown(tmp_path, "broker")["store.keep_hours"] == (
+        48,
+        f"changed while it ran, {file} at 2026-11-30 14:30:11+00:00 by ops from 10.0.0.1",
+    )
+
+
 def test_nothing_was_changed(tmp_path: Path) -> None:
     assert shown(tmp_path, "broker").keys() <= {"store.directory", "net.busy_poll_microseconds"}
     assert not list(tmp_path.iterdir())

@@ -227,3 +227,31 @@ class SubscriptionAnswer(Body):
     group: str
     topic: str
     subscription_data: SubscriptionData | None = None
+
+
+class SettingInForce(Body):
+    """One setting of a running broker.
+
+    `path`: "section.name"; `key`: what Apache RocketMQ calls it, or the path; `former`: names of before that
+    go on working; `value`: as text; `origin`: "default", or where it comes from; "" where the broker does not
+    tell; `live`: it may be changed without a restart; `changed`: that was done; `meaning`: for people.
+    """
+
+    path: str
+    key: str
+    value: str = ""
+    origin: str = ""
+    live: bool = False
+    changed: bool = False
+    former: list[str] = []
+    meaning: str = ""
+
+    def is_called(self, name: str) -> bool:
+        """Whether `name` is one of its names."""
+        return name in (self.path, self.key, *self.former)
+
+
+class ToldSettings(Body):
+    """All settings of a running broker."""
+
+    settings: list[SettingInForce] = []

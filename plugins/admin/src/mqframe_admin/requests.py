@@ -154,7 +154,13 @@ class InvokeBrokerToResetOffset(Request):
 
 @request(25, body="key=value lines", needs=cluster(Action.UPDATE), saved=Saved.TABLES)
 class UpdateBrokerConfig(Request):
-    """Change settings of a running broker."""
+    """Change settings of a running broker.
+
+    `unset`: settings that become again what the broker was started with, with semicolons between; not known
+    to Apache's.
+    """
+
+    unset: Annotated[str | None, OURS] = None
 
 
 class ConfigAnswer(Header):
@@ -173,6 +179,11 @@ class GetBrokerConfig(Request):
     """Settings of a running broker. `origins`: also where they come from; not known to Apache's."""
 
     origins: Annotated[bool | None, OURS] = None
+
+
+@request(21360, answer_body="ToldSettings", needs=cluster(Action.GET), since=ONLY_OURS)
+class GetSettings(Request):
+    """All settings of a running broker, with where each value comes from and whether it may be changed."""
 
 
 @request(355, needs=cluster(Action.UPDATE), since="5.3.2")

@@ -1,9 +1,16 @@
 """Settings of a running broker: shown, changed, kept."""
 
 import json
+from datetime import UTC, datetime
 
 import pytest
-from mqframe_admin.requests import ExportRocksdbConfigToJson, GetBrokerConfig, UpdateBrokerConfig
+from mqframe_admin.bodies import ToldSettings
+from mqframe_admin.requests import (
+    ExportRocksdbConfigToJson,
+    GetBrokerConfig,
+    GetSettings,
+    UpdateBrokerConfig,
+)
 from mqframe_testing.cluster_scene import ClusterScene
 
 from mqframe.core.config.settings import at_least, setting, settings
@@ -11,7 +18,7 @@ from mqframe.core.errors import PluginError
 from mqframe.core.messages.names import DEFAULT_TOPIC
 from mqframe.core.requests.admin import GetBrokerRuntimeInfo, GetTopicConfig, UpdateAndCreateTopic
 from mqframe.core.requests.nameserver import GetRouteinfoByTopic
-from mqframe.core.wire.loose_json import loads
+from mqframe.core.wire.loose_json import decode, loads
 from mqframe.hooks.interfaces import BrokerService
 from mqframe.hooks.manager import PluginManager
 from mqframe.hooks.specs import hookimpl
@@ -44,7 +51,9 @@ async def test_origins_are_told_to_who_asks():
     async with ClusterScene(topics={"t": 2}) as world:
         await world.client.ok(UpdateBrokerConfig(), b"autoCreateTopicEnable=false")
         told = loads((await world.client.ok(GetBrokerConfig(origins=True))).ext["origins"])
-        assert told == {"autoCreateTopicEnable": "changed while it ran, changedSettings.json"}
+        at = datetime.fromtimestamp(world.clock.now_ms() / 1000, UTC).isoformat(" ", "seconds")
+        (said,) = told.values()
+        assert said.startswith(f"changed while it ran, changedSettings.json at {at} from ")
         assert "origins" not in (await world.client.ok(GetBrokerConfig())).ext
 
 
@@ -90,9 +99,9 @@ async def test_a_change_is_kept_over_restarts_and_kills():
     async with ClusterScene(topics={"t": 2}) as world:
         assert (await change(world, "fileReservedTime=5\nmaxMessageSize=10\nbrokerPermission=4")).code == 0
         file = world.store.settings.directory / "config/changedSettings.json"
-        assert json.loads(file.read_text()) == {
-            "settings": {"fileReservedTime": "5", "maxMessageSize": "10", "brokerPermission": "4"}
-        }
+        kept = json.loads(file.read_text())
+        assert kept["settings"] == {"fileReservedTime": "5", "maxMessageSize": "10", "brokerPermission": "4"}
+        assert kept["notes"].keys() == kept["settings"].keys()
         await world.cluster.kill_broker()
         await world.cluster.start_broker()
         table = await shown(world)
@@ -103,6 +112,39 @@ async def test_a_change_is_kept_over_restarts_and_kills():
         assert (await shown(world))["brokerPermission"] == "6"
         assert (await world.client.send("t", b"x" * 11, KEY)).code == 13
         assert (await world.client.send("t", b"x" * 10, KEY)).code == 0
+
+
+async def told(world):
+    answer = await world.client.ok(GetSettings())
+    return {each.path: each for each in decode(bytes(answer.body), ToldSettings).settings}
+
+
+async def test_each_setting_is_told_with_its_origin_and_whether_it_may_be_changed():
+    async with ClusterScene(topics={"t": 2}) as world:
+        before = await told(world)
+        keep = before["store.keep_hours"]
+        assert (keep.key, keep.value, keep.origin, keep.live, keep.changed) == (
+            "fileReservedTime", "72", "default", True, False,
+        )  # fmt: skip
+        assert (before["broker.name"].live, before["pop.retry_percent"].live) == (False, True)
+        assert before["pop.retry_percent"].is_called("broker.pop_retry_percent")
+        assert (await change(world, "fileReservedTime=5")).code == 0
+        after = (await told(world))["store.keep_hours"]
+        assert (after.value, after.changed) == ("5", True)
+        assert after.origin.startswith("changed while it ran, changedSettings.json at ")
+
+
+async def test_what_is_unset_is_gone_over_a_restart_too():
+    async with ClusterScene(topics={"t": 2}) as world:
+        assert (await change(world, "fileReservedTime=5\nbrokerPermission=4")).code == 0
+        assert (await world.client.invoke(UpdateBrokerConfig("store.keep_hours;broker.name"))).code == 0
+        assert world.cluster.broker.store.settings.keep_hours == 72
+        await world.cluster.restart_broker()
+        found = await told(world)
+        assert (found["store.keep_hours"].value, found["store.keep_hours"].origin) == ("72", "default")
+        assert (found["broker.permission"].value, found["broker.permission"].changed) == ("4", True)
+        answer = await world.client.invoke(UpdateBrokerConfig("store.keep_hour"))
+        assert (answer.code, "did you mean store.keep_hours" in answer.remark) == (29, True)
 
 
 async def test_what_was_refused_is_not_kept():

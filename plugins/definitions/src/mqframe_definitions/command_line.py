@@ -39,9 +39,10 @@ def apply(
     nameserver: NameServer = "",
     json: Json = False,
 ) -> None:
-    """Make a cluster as a file says: topics, groups, users, schedules. Applied again it changes nothing.
+    """Make a cluster as a file says: topics, groups, users, schedules, settings.
 
-    What the file does not state of something stays as it is. Each change is shown once it is made.
+    Applied again it changes nothing. What the file does not state of something stays as it is. Each change is
+    shown once it is made.
     """
     from mqframe_definitions.cluster import applied, plan
     from mqframe_definitions.document import read_document
@@ -76,7 +77,7 @@ def export(
     ] = None,
     nameserver: NameServer = "",
 ) -> None:
-    """Write the topics, groups, users and schedules of a cluster as a file that `apply` takes."""
+    """Write the topics, groups, users, schedules and live settings of a cluster as a file for `apply`."""
     from mqframe_definitions.cluster import exported
     from mqframe_definitions.document import write_document
     from mqframe_definitions.kind import installed_kinds

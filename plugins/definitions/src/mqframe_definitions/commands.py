@@ -7,7 +7,7 @@ from typing import Final
 from mqframe.hooks.specs import Factories, hookimpl
 
 COMMAND_HELP: Final = {
-    "apply": "Make a cluster as a file says: topics, groups, users, schedules.",
+    "apply": "Make a cluster as a file says: topics, groups, users, schedules, settings.",
     "definitions": "Write a cluster as a file, and say what may stand in it.",
 }
 """What lists say of them without importing them."""

@@ -9,7 +9,7 @@ from mqframe.core.errors import MessageError
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.message import Message, ReceivedMessage, with_properties
 from mqframe.core.messages.whole_numbers import whole_number
-from mqframe.core.sending.message_type import NORMAL, is_half, message_type
+from mqframe.core.sending.message_type import NORMAL, PRIORITY, is_half, message_type
 
 PRIORITY_MAX: Final = 2**31 - 1
 
@@ -37,4 +37,4 @@ def priority_in(properties: Mapping[str, str]) -> int | None:
 
 def is_of_another_type(properties: Mapping[str, str]) -> bool:
     """Whether a message is a half one, a delayed one or one in order: none of these has a priority."""
-    return message_type(properties, is_half=is_half(properties, 0)) != NORMAL
+    return message_type(properties, is_half=is_half(properties, 0)) not in (NORMAL, PRIORITY)

@@ -55,9 +55,15 @@ def forget_cluster() -> None:
 
 def name_servers(ctx: typer.Context, param: typer.CallbackParam, value: str) -> str:
     """The name servers of a command; callback of `--nameserver`. Raises `SettingError`."""
-    if ctx.resilient_parsing:
-        return value
-    source = ctx.get_parameter_source(str(param.name))
+    return value if ctx.resilient_parsing else choose_cluster(ctx, str(param.name), value)
+
+
+def choose_cluster(ctx: typer.Context, parameter: str, value: str) -> str:
+    """As `name_servers`, for a command that only sometimes needs a cluster: it calls this then.
+
+    `parameter`: that `--nameserver` was given by, with `value`.
+    """
+    source = ctx.get_parameter_source(parameter)
     typed = source is not None and source.name == "COMMANDLINE"
     cluster = _choose(value or "", ctx.meta.get(_NAMED, ""), typed=typed)
     _CLUSTER.set(cluster)

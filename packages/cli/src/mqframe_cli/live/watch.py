@@ -75,12 +75,13 @@ def _on_screen(look: Callable[[], View], interval: float, pause: Callable[[float
     from rich.text import Text
 
     lines: list[str] = []
+    bold = coloured()  # asked now: while the screen is taken, standard output is none that has colours
     try:
         with Live(console=Console(highlight=False), screen=True, auto_refresh=False) as live:
             while True:
                 height = shutil.get_terminal_size().lines
                 try:
-                    lines = screen_lines(look(), terminal_width(), height - 1, bold=coloured())
+                    lines = screen_lines(look(), terminal_width(), height - 1, bold=bold)
                     shown = lines
                 except RetryError as failed:
                     shown = [f"mqframe: {printable(str(failed))}", *lines][: height - 1]

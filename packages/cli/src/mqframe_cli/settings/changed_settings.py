@@ -12,7 +12,7 @@ from mqframe_admin.rules.role_change import CHANGED_ROLE, ChangedRole
 from mqframe.broker.role_settings import ROLE_SECTION
 from mqframe.broker.settings import BrokerSettings
 from mqframe.core.config.configuration import Entry, Resolved
-from mqframe.core.config.live import CHANGED_SETTINGS, ChangedSettings, kept, key_of
+from mqframe.core.config.live import CHANGED, CHANGED_SETTINGS, ChangedSettings, kept, key_of
 from mqframe.core.wire import loose_json
 from mqframe.nameserver.settings import NameServerSettings
 from mqframe.store.files.config_file import ConfigFile
@@ -26,7 +26,7 @@ def with_changes(resolved: Resolved) -> list[Entry]:
 
     Raises `StoreError` for a file that cannot be read.
     """
-    changed = {path: (value, f"changed while it ran, {file}") for path, value, file in _changes(resolved)}
+    changed = {path: (value, origin) for path, value, origin in _changes(resolved)}
     return [
         attrs.evolve(entry, value=changed[entry.path][0], origin=changed[entry.path][1])
         if entry.path in changed
@@ -35,21 +35,23 @@ def with_changes(resolved: Resolved) -> list[Entry]:
     ]
 
 
-def _changes(resolved: Resolved) -> Iterator[tuple[str, Any, Path]]:
-    """Path and value of each setting that was changed, and the file that says so."""
+def _changes(resolved: Resolved) -> Iterator[tuple[str, Any, str]]:
+    """Path and value of each setting that was changed, and which file says so, when and by whom."""
     yield from _role(resolved)
     for kinds, file in _files(resolved):
         saved = ConfigFile(file).load(lambda raw: loose_json.decode(raw, ChangedSettings))
         if saved is None:
             continue
         groups, texts, _ = kept([resolved.section(kind) for kind in kinds], saved)
+        origins = ChangedSettings(texts, saved.notes).origins(file)
         for group in groups:
             for field in attrs.fields(type(group)):
-                if key_of(group, field) in texts:
-                    yield f"{group.SECTION}.{field.name}", getattr(group, field.name), file
+                if key_of(group, field) in origins:
+                    origin = origins[key_of(group, field)]
+                    yield f"{group.SECTION}.{field.name}", getattr(group, field.name), origin
 
 
-def _role(resolved: Resolved) -> Iterator[tuple[str, Any, Path]]:
+def _role(resolved: Resolved) -> Iterator[tuple[str, Any, str]]:
     """The role that an operator gave a broker while it ran, where it counts."""
     if not any(entry.path == "replication.role" for entry in resolved.entries):
         return
@@ -57,8 +59,9 @@ def _role(resolved: Resolved) -> Iterator[tuple[str, Any, Path]]:
     saved = ConfigFile(file).load(lambda raw: loose_json.decode(raw, ChangedRole))
     configured = {entry.path: entry.value for entry in resolved.entries}
     if saved is not None and saved.counts_with(configured["replication.role"], configured["replication.id"]):
-        yield "replication.role", saved.role, file
-        yield "replication.id", saved.broker_id, file
+        origin = f"{CHANGED}, {file}"
+        yield "replication.role", saved.role, origin
+        yield "replication.id", saved.broker_id, origin
 
 
 def _files(resolved: Resolved) -> Iterator[tuple[tuple[type[Any], ...], Path]]:

@@ -6,9 +6,15 @@ Source: AdminBrokerProcessor.java; its tools look for the keys in `_facts`.
 from __future__ import annotations
 
 import os
+from datetime import UTC, datetime
+from typing import Any
+
+import attrs
 
 from mqframe.core.codes import ResponseCode
-from mqframe.core.config.live import as_lines
+from mqframe.core.config.configuration import DEFAULT
+from mqframe.core.config.live import CHANGED, as_lines, as_text, key_of
+from mqframe.core.config.settings import told
 from mqframe.core.errors import Refusal
 from mqframe.core.messages.names import TRACE_TOPIC
 from mqframe.core.requests.lasting import not_saved
@@ -16,8 +22,14 @@ from mqframe.core.requests.serving import Call, Reply, serves
 from mqframe.core.wire.bodies import DataVersion
 from mqframe.core.wire.loose_json import dumps
 from mqframe.hooks.interfaces import BrokerPort
+from mqframe_admin.bodies import SettingInForce, ToldSettings
 from mqframe_admin.broker.processor import AdminProcessor
-from mqframe_admin.requests import ExportRocksdbConfigToJson, GetBrokerConfig, UpdateBrokerConfig
+from mqframe_admin.requests import (
+    ExportRocksdbConfigToJson,
+    GetBrokerConfig,
+    GetSettings,
+    UpdateBrokerConfig,
+)
 
 
 class ConfigurationProcessor(AdminProcessor):
@@ -34,9 +46,30 @@ class ConfigurationProcessor(AdminProcessor):
             lines = str(call.frame.body, "utf-8")
         except UnicodeDecodeError as problem:
             raise Refusal(ResponseCode.SYSTEM_ERROR, f"settings are not UTF-8: {problem}") from None
-        if self._settings.change(lines):
+        unset = [name.strip() for name in (fields.unset or "").split(";") if name.strip()]
+        if self._settings.change(lines, self._note(call), unset):
             self._version = self._version.next(self._clock.now_ms())
         return Reply()
+
+    def _note(self, call: Call) -> str:
+        """When a change is made, and by whom."""
+        now = datetime.fromtimestamp(self._clock.now_ms() / 1000, UTC).isoformat(" ", "seconds")
+        host = call.peer.address.rpartition(":")[0]
+        return " ".join(
+            ["at", now, *(["by", call.user] if call.user else []), *(["from", host] if host else [])]
+        )
+
+    @serves(GetSettings)
+    def tell_settings(self, fields: GetSettings, call: Call) -> ToldSettings:
+        origins = self._settings.origins()
+        return ToldSettings(
+            [
+                _in_force(section, field, origins.get(key_of(section, field), DEFAULT))
+                for section in self._settings.sections
+                for field in attrs.fields(type(section))
+                if "doc" in field.metadata
+            ]
+        )
 
     @serves(GetBrokerConfig)
     def show_settings(self, fields: GetBrokerConfig, call: Call) -> Reply:
@@ -67,3 +100,16 @@ class ConfigurationProcessor(AdminProcessor):
         if not await self._save():
             raise not_saved()
         return Reply(remark="tables are JSON files below config/ already")
+
+
+def _in_force(section: Any, field: attrs.Attribute[Any], origin: str) -> SettingInForce:
+    return SettingInForce(
+        path=f"{section.SECTION}.{field.name}",
+        key=key_of(section, field),
+        value=as_text(told(field, getattr(section, field.name))),
+        origin=origin,
+        live=field.metadata["live"],
+        changed=origin.startswith(CHANGED),
+        former=list(field.metadata["was"]),
+        meaning=field.metadata["doc"],
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import FixError
@@ -18,12 +18,13 @@ from mqframe.core.requests.nameserver import (
 from mqframe.core.wire import loose_json
 from mqframe.core.wire.bodies import KVTable
 from mqframe.core.wire.frame import Frame
-from mqframe_admin.bodies import BrokerStatsData, ConsumeStatsList
+from mqframe_admin.bodies import BrokerStatsData, ConsumeStatsList, SettingInForce, ToldSettings
 from mqframe_admin.client.calls import AdminCalls, body_of, unless
 from mqframe_admin.requests import (
     ConfigAnswer,
     GetBrokerConfig,
     GetBrokerConsumeStats,
+    GetSettings,
     UpdateBrokerConfig,
     ViewBrokerStatsData,
 )
@@ -55,13 +56,33 @@ class AsyncBrokerAdmin:
         told = decode_fields(answer.ext, ConfigAnswer).origins
         return None if told is None else loose_json.decode(told.encode(), dict[str, str])
 
-    async def update_config(self, address: str, values: Mapping[str, str]) -> None:
-        """Change settings of the running broker at `address`. Raises `FixError`, `AnswerError`."""
+    async def settings(self, address: str) -> list[SettingInForce]:
+        """All settings in force at the broker at `address`, by path.
+
+        One that does not tell of them, as Apache RocketMQ's, has those of `config`, of unknown origin.
+        """
+        asked = self._calls.call(address, GetSettings())
+        answer = await unless((ResponseCode.REQUEST_CODE_NOT_SUPPORTED,), asked)
+        if answer is None:
+            config = await self.config(address)
+            found = [SettingInForce(key, key, value, live=True) for key, value in config.items()]
+        else:
+            found = body_of(answer, ToldSettings).settings
+        return sorted(found, key=lambda each: each.path)
+
+    async def update_config(
+        self, address: str, values: Mapping[str, str], unset: Collection[str] = ()
+    ) -> None:
+        """Change settings of the running broker at `address`, all or none. Raises `FixError`, `AnswerError`.
+
+        `unset`: those that become again what the broker was started with; Apache RocketMQ's brokers pass over
+        them.
+        """
         try:
             body = _to_lines(values).encode()
         except UnicodeEncodeError as problem:
             raise FixError(f"settings {dict(values)!r} cannot be encoded: {problem}") from None
-        await self._calls.call(address, UpdateBrokerConfig(), body)
+        await self._calls.call(address, UpdateBrokerConfig(";".join(unset) or None), body)
 
     async def wipe_write_permission(self, broker: str) -> int:
         """Have producers leave `broker`; returns how many of its topics changed, at the last name server."""

@@ -6,11 +6,11 @@ run `python tools/generate_sync_api.py`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from mqframe.core.requests.fields import Request
 from mqframe.core.wire.frame import Frame
-from mqframe_admin.bodies import BrokerStatsData, ConsumeStatsList
+from mqframe_admin.bodies import BrokerStatsData, ConsumeStatsList, SettingInForce
 from mqframe_admin.client.blocking.subject import SyncSubject
 from mqframe_admin.client.brokers import AsyncBrokerAdmin
 
@@ -33,9 +33,20 @@ class BrokerAdmin(SyncSubject[AsyncBrokerAdmin]):
         """
         return self._call(self._client.config_origins, address)
 
-    def update_config(self, address: str, values: Mapping[str, str]) -> None:
-        """Change settings of the running broker at `address`. Raises `FixError`, `AnswerError`."""
-        self._call(self._client.update_config, address, values)
+    def settings(self, address: str) -> list[SettingInForce]:
+        """All settings in force at the broker at `address`, by path.
+
+        One that does not tell of them, as Apache RocketMQ's, has those of `config`, of unknown origin.
+        """
+        return self._call(self._client.settings, address)
+
+    def update_config(self, address: str, values: Mapping[str, str], unset: Collection[str] = ()) -> None:
+        """Change settings of the running broker at `address`, all or none. Raises `FixError`, `AnswerError`.
+
+        `unset`: those that become again what the broker was started with; Apache RocketMQ's brokers pass over
+        them.
+        """
+        self._call(self._client.update_config, address, values, unset)
 
     def wipe_write_permission(self, broker: str) -> int:
         """Have producers leave `broker`; returns how many of its topics changed, at the last name server."""
