@@ -69,7 +69,7 @@ class InternalWriter:
                     sys_flag,
                     reconsume_times,
                     prepared_transaction_offset,
-                )
+                )  # fmt: skip
             )
         except (MessageError, StoreUnavailable) as problem:
             raise refused(problem) from None
@@ -95,16 +95,9 @@ class InternalWriter:
         for a malformed batch; nothing is stored then.
         """
         head = Incoming(
-            topic,
-            queue_id,
-            b"",
-            "",
-            born_timestamp,
-            born_host,
-            self._identity.store_host,
-            sys_flag=sys_flag,
-            prepared_transaction_offset=prepared_transaction_offset,
-        )
+            topic, queue_id, b"", "", born_timestamp, born_host, self._identity.store_host,
+            sys_flag=sys_flag, prepared_transaction_offset=prepared_transaction_offset,
+        )  # fmt: skip
         try:
             stored = self._store.writes.put_batch(head, memoryview(batch), added_properties)
         except (MessageError, StoreUnavailable) as problem:
