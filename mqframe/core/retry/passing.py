@@ -24,7 +24,8 @@ def is_passing(problem: MqframeError) -> bool:
 
 
 def told_seconds(problem: MqframeError) -> float:
-    """How long a broker that is busy asks to be left alone ("... again in 350 ms"), s; 0.0: it does not say."""
-    busy = isinstance(problem, AnswerError) and problem.code in BUSY_CODES
-    told = _AGAIN.search(str(problem)) if busy else None
+    """How long a broker that is busy asks to be left alone ("… again in 350 ms"), s; 0.0: not at all."""
+    if not isinstance(problem, AnswerError) or problem.code not in BUSY_CODES:
+        return 0.0
+    told = _AGAIN.search(problem.remark or "")
     return int(told[1]) / 1000 if told else 0.0
