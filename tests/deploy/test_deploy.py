@@ -122,7 +122,7 @@ def missing_in(mqframe: Path, folder: Path) -> dict[str, str]:
             done = subprocess.run(words, capture_output=True, text=True, check=False, env=ENVIRONMENT)
             if done.returncode:
                 found[path.name] = done.stderr
-    for command in ("dashboard", "schedule", "replica", "user"):
+    for command in ("dashboard", "schedule", "quota", "replica", "user"):
         words = [mqframe, command, "--help"]
         done = subprocess.run(words, capture_output=True, text=True, check=False, env=ENVIRONMENT)
         if done.returncode:

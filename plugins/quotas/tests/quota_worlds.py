@@ -13,14 +13,19 @@ from mqframe_testing.protocol_client import send_request
 from mqframe.core.requests.serving import Reply
 from mqframe.core.wire import loose_json
 from mqframe.hooks.interfaces import ProxiedClient
+from mqframe.hooks.manager import PluginManager
 
 
-def world(*limits: str, **settings: Any) -> ClusterScene:
-    """Two topics, and the quotas of `limits`."""
+def world(
+    *limits: str, store: dict[str, Any] | None = None, plugins: PluginManager | None = None, **settings: Any
+) -> ClusterScene:
+    """Two topics, and the quotas of `limits`. `plugins`: bring a further service, `another`."""
     return ClusterScene(
         topics={"orders": 1, "others": 1},
-        broker={"services": ("quotas",)},
+        broker={"services": ("quotas", *(("another",) if plugins else ()))},
         sections=[QuotaSettings(limits=limits, **settings)],
+        store=store,
+        plugins=plugins,
     )
 
 

@@ -88,10 +88,24 @@ async def test_what_one_way_senders_send_too_much_is_not_stored() -> None:
 
 
 async def test_sends_in_flight_are_counted_until_their_answers() -> None:
-    async with world("address:127.0.0.1 in_flight=2") as scene:
-        sends = [await scene.client.send("orders") for _ in range(5)]
-        assert [each.code for each in sends] == [0] * 5, "each was answered before the next"
-        assert (await states(scene))["address:127.0.0.1"][2] == {"connections": 0, "in_flight": 0}
+    async with world("address:10.1.1.1 in_flight=2", store={"flush": "SYNC_FLUSH"}) as scene:
+        guest = Guest(scene, "")
+        sends = asyncio.gather(*(guest.send(body=b"%d" % n) for n in range(4)))
+        answers = await scene.finish(sends)
+        assert [each.code for each in answers] == [0, 0, 2, 2]
+        assert answers[3].remark == (
+            "[QUOTA] address 10.1.1.1 may have 2 sends in flight to broker broker-a, and has; send again in"
+            " 50 ms (quota in_flight)"
+        )
+        assert (await states(scene))["address:10.1.1.1"][2] == {"connections": 0, "in_flight": 0}
+        assert (await scene.finish(guest.send(body=b"4"))).code == 0
+        gone = asyncio.ensure_future(guest.send(body=b"5"))
+        await asyncio.sleep(0)
+        guest.peer.close("it leaves")
+        await asyncio.gather(gone, return_exceptions=True)
+        assert (await states(scene))["address:10.1.1.1"][2]["in_flight"] == 0
+        await scene.settle()
+        assert scene.bodies("orders")[:3] == [b"0", b"1", b"4"]
 
 
 async def test_a_pull_is_given_what_there_is_and_the_next_is_held_for_the_rest() -> None:

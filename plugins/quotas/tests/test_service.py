@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 from mqframe_quotas.bodies import QuotaLeft
 from mqframe_quotas.requests import DeleteQuota, SetQuota, ShowQuota
@@ -12,7 +13,9 @@ from mqframe_testing.conformance import BrokerServiceConformance
 from quota_worlds import Guest, states, world
 
 from mqframe.core.wire import loose_json
-from mqframe.hooks.interfaces import BrokerPort
+from mqframe.hooks.interfaces import BrokerPort, BrokerService
+from mqframe.hooks.manager import PluginManager
+from mqframe.hooks.specs import hookimpl
 
 
 class TestQuotas(BrokerServiceConformance):
@@ -90,3 +93,51 @@ async def test_operators_and_monitoring_see_what_happens() -> None:
             ("user", "*", "send_messages"): 2,
         }
         held.cancel()
+
+
+class ShorterWay:
+    """A `FramePath` that leaves everything to others; `asked`: how often."""
+
+    asked = 0
+
+    def take(self, data: bytes, peer: Any, received: float) -> None:
+        self.asked += 1
+
+    def take_one(self, request: Any, body: Any, peer: Any, received: float) -> None:
+        self.asked += 1
+
+    def enforce(self, who: Any, what: Any) -> bool:
+        return True
+
+
+async def test_the_shorter_way_is_taken_while_there_are_no_quotas() -> None:
+    way = ShorterWay()
+
+    class Another(BrokerService):
+        def __init__(self, port: Any) -> None:
+            """It needs nothing of `port`."""
+
+        def frame_path(self, sends: Any, pulls: Any) -> ShorterWay:
+            return way
+
+    class Plugin:
+        @hookimpl
+        def register_broker_services(self) -> dict[str, Any]:
+            return {"another": Another}
+
+    plugins = PluginManager()
+    plugins.register(Plugin())
+    async with world(plugins=plugins) as scene:
+        guest = Guest(scene, "alice")
+
+        async def send() -> int:
+            way.asked = 0
+            assert (await scene.client.send("orders")).code == 0
+            assert (await guest.send()).code == 0
+            return way.asked
+
+        assert await send() == 2
+        await scene.client.ok(SetQuota(), loose_json.dumps(Quota(kind="user", name="bob", send_bytes=9)))
+        assert await send() == 0
+        await scene.client.ok(DeleteQuota(kind="user", name="bob"))
+        assert await send() == 2

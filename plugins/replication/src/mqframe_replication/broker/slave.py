@@ -96,7 +96,8 @@ class SlavePart(BrokerPart):
         self._live = state.live
         self._master = master
         self._behind = BehindLog(state.store, client)
-        copies = state.plugins.slave_copies(STANDARD_SERVICES, state)
+        services = dict.fromkeys((*STANDARD_SERVICES, *sections.broker.services))
+        copies = state.plugins.slave_copies(services, state)
         tables = [table for each in copies for table in each.tables()]
         self._tables = CopiedTables(state, client, self._behind, tables)
         files = [file for each in copies for file in each.files()]
