@@ -195,8 +195,8 @@ class CopiedFile(NamedTuple):
 class SlaveCopies:
     """Implement what is needed. A service's factory names its class in the attribute `SlaveCopies`.
 
-    Slaves make one of each service that they are to run as masters, and of each that every broker runs,
-    whether or not their settings leave it out.
+    Slaves make one of each service that every broker runs, whether or not their settings leave it out: they
+    may be masters with it one day.
     """
 
     def __init__(self, port: Any) -> None:

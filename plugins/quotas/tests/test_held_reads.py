@@ -59,7 +59,7 @@ async def test_it_is_served_when_it_may_be() -> None:
 
 
 async def test_its_time_ends_before_it_may_be_served() -> None:
-    one = Waiting([1.5, 1.0])
+    one = Waiting([1.5, 1.0, 0.5])
     assert await one.pass_time(1.9) == []
     assert await one.pass_time(0.2) == [(20, "again")]
     assert len(one.reads) == 0

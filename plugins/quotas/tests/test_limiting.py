@@ -103,8 +103,8 @@ async def test_sends_in_flight_are_counted_until_their_answers() -> None:
         await asyncio.sleep(0)
         guest.peer.close("it leaves")
         await asyncio.gather(gone, return_exceptions=True)
-        assert (await states(scene))["address:10.1.1.1"][2]["in_flight"] == 0
         await scene.settle()
+        assert (await states(scene))["address:10.1.1.1"][2]["in_flight"] == 0
         assert scene.bodies("orders")[:3] == [b"0", b"1", b"4"]
 
 
@@ -186,8 +186,11 @@ async def test_pops_are_held_too_and_lose_nothing() -> None:
     async with world("group:workers read_messages=5") as scene:
         await scene.send("orders", *(b"%d" % n for n in range(12)))
         consumer = await scene.open(
-            AsyncSimpleConsumer("workers", "orders", nameserver=scene.nameserver, clock=scene.clock)
+            AsyncSimpleConsumer(
+                "workers", nameserver=scene.nameserver, clock=scene.clock, consume_from="first"
+            )
         )
+        consumer.subscribe("orders")
         found: list[bytes] = []
         begun = scene.clock.monotonic()
         while len(found) < 12:
@@ -253,7 +256,7 @@ async def test_kept_quotas_outlive_a_restart() -> None:
 
 async def test_failed_messages_come_again_whatever_the_quotas() -> None:
     async with world("topic:* send_messages=1", "user:* send_messages=1", "group:* send_messages=1") as scene:
-        await scene.cluster.create_topic("%RETRY%g", 1)
+        await scene.client.heartbeat("g", SubscriptionData(topic="orders"))
         guest = Guest(scene, "alice")
         assert [(await guest.send("%RETRY%g")).code for _ in range(5)] == [0] * 5
 

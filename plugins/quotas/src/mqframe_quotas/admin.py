@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from typing import TYPE_CHECKING, TypeVar
 
 from mqframe.core.codes import ResponseCode
@@ -64,7 +65,7 @@ class QuotasAdmin:
             raise unserved[0]
         return sorted(found, key=lambda state: (*state.quota.key, state.broker))
 
-    def show(self, kind: str, name: str) -> list[QuotaLeft]:
+    def show(self, kind: str, name: str) -> builtins.list[QuotaLeft]:
         """What one may have at each broker at this moment."""
         return [self._asked(broker, ShowQuota(kind=kind, name=name), QuotaLeft) for broker in self._brokers()]
 
@@ -82,7 +83,7 @@ class QuotasAdmin:
         if len(missing) == len(brokers):
             raise missing[0]
 
-    def _brokers(self) -> list[str]:
+    def _brokers(self) -> builtins.list[str]:
         return sorted(self._admin.cluster.masters(broker=self._broker))
 
     def _asked(self, broker: str, request: Request, kind: type[T]) -> T:

@@ -56,7 +56,7 @@ class Limiting:
     def closed(self, peer: Peer) -> None:
         """That connection is closed: nothing of it is in flight any more."""
         self.held.forget(peer)
-        for done in tuple(self._under_way.pop(peer, ())):
+        for done in tuple(self._under_way.get(peer, ())):
             done()
         self._book.disconnected(peer)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mqframe.core.codes import ResponseCode
@@ -32,7 +32,6 @@ class Quotas(BrokerService):
     stored; a read is held until it may have something. Each broker counts for itself.
     """
 
-    at_slaves = True
     Settings = QuotaSettings
     SlaveCopies = QuotaCopies
 
@@ -47,10 +46,6 @@ class Quotas(BrokerService):
     def tables(self) -> Sequence[SavedTable]:
         """What operators set."""
         return (saved_quotas(self._kept),)
-
-    def offers(self) -> Mapping[str, Callable[..., Any]]:
-        """Offers "quotas.kept": the table of what operators set, which slaves copy into."""
-        return {"quotas.kept": lambda: self._kept}
 
     def around(self, handlers: Mapping[int, Handler], path: Any) -> tuple[Mapping[int, Handler], Any]:
         """Have those heed quotas that these are about; `path` is taken while there are none."""

@@ -16,11 +16,10 @@ def saved_quotas(kept: KeptQuotas) -> SavedTable:
 
 
 class QuotaCopies(SlaveCopies):
-    """The quotas of the master, by which the slave limits what is read from it."""
+    """The quotas of the master. A slave limits nothing by them: it has them for when it is master itself."""
 
     def __init__(self, port: BrokerPort) -> None:
-        served = port.offered("quotas.kept")
-        self._kept: KeptQuotas = KeptQuotas() if served is None else served()
+        self._kept = KeptQuotas()
 
     def tables(self) -> Sequence[CopiedTable]:
         """Those that operators set."""
