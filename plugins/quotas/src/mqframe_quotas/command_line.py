@@ -9,13 +9,12 @@ from mqframe_cli.extension import Json, NameServer, access, new_app, show, show_
 
 from mqframe_quotas.admin import QuotasAdmin
 from mqframe_quotas.bodies import QuotaState
-from mqframe_quotas.commands import COMMAND_HELP
 from mqframe_quotas.rules.limits import COUNTS, Quota
 
 if TYPE_CHECKING:
     from mqframe import Admin
 
-app = new_app(help=COMMAND_HELP["quota"])
+app = new_app(help="What users, addresses, topics and groups may have: set, list, show, delete quotas.")
 Kind = Annotated[str, typer.Argument(help="user, address, topic or group.")]
 Name = Annotated[str, typer.Argument(help="Whose it is; * for all of the kind that have none of their own.")]
 Broker = Annotated[str | None, typer.Option(help="One broker; by default all.")]

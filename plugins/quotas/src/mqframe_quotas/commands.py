@@ -10,7 +10,7 @@ from mqframe.core.errors import PluginError
 from mqframe.hooks.specs import hookimpl
 
 COMMAND_HELP: Final = {
-    "quota": "What users, addresses, topics and groups may send and read: set, list, show and delete quotas.",
+    "quota": "What users, addresses, topics and groups may have: set, list, show, delete quotas.",
 }
 """What lists say of them without importing them."""
 
