@@ -190,9 +190,9 @@ class Broker:
             raise PluginError(f"broker services do not go together: {problem}") from problem
         handlers = {**refusals_of_missing(self._state.plugins), **handlers}
         saves = {Saved.TABLES: self._keeper.save_tables, Saved.PROGRESS: self._save_progress}
-        found, state = self._replication.watch(saved_before_answers(handlers, saves)), self._state
+        found: Mapping[int, Handler] = self._replication.watch(saved_before_answers(handlers, saves))
         for part in self._parts:
-            found, state.frame_path = part.around(found, state.frame_path)
+            found, self._state.frame_path = part.around(found, self._state.frame_path)
         return audited(found)
 
     async def start(self) -> None:
