@@ -190,7 +190,10 @@ class Broker:
             raise PluginError(f"broker services do not go together: {problem}") from problem
         handlers = {**refusals_of_missing(self._state.plugins), **handlers}
         saves = {Saved.TABLES: self._keeper.save_tables, Saved.PROGRESS: self._save_progress}
-        return audited(self._replication.watch(saved_before_answers(handlers, saves)))
+        found: Mapping[int, Handler] = self._replication.watch(saved_before_answers(handlers, saves))
+        for part in self._parts:
+            found, self._state.frame_path = part.around(found, self._state.frame_path)
+        return audited(found)
 
     async def start(self) -> None:
         """Load, listen, register with the name servers.

@@ -72,6 +72,8 @@ KNOWN_DISTRIBUTIONS: Final[Mapping[tuple[str, str], str]] = {
     ("broker_service", "priority"): "mqframe-plugin-priority",
     ("codec", "protobuf"): "mqframe-plugin-protobuf",
     ("codec", "pydantic"): "mqframe-plugin-pydantic",
+    ("broker_service", "quotas"): "mqframe-plugin-quotas",
+    ("command", "quota"): "mqframe-plugin-quotas",
     ("consume_hook", "rate_limits"): "mqframe-plugin-ratelimits",
     ("broker_role", "alone"): "mqframe-plugin-replication",
     ("broker_role", "async_master"): "mqframe-plugin-replication",
@@ -144,6 +146,7 @@ KNOWN_REQUESTS: Final[Mapping[int, str]] = {
         "mqframe-plugin-assignment": "400 401 402",
         "mqframe-plugin-transactions": "21320",
         "mqframe-plugin-schedules": "21330 21331 21332 21333 21334",
+        "mqframe-plugin-quotas": "21380 21381 21382 21383 21384",
         "mqframe-plugin-pop": "200050 200051 200052 200053 200054 200055 200056 200151",
     }.items()
     for name in map(int, names.split())

@@ -23,7 +23,12 @@ from mqframe.core.errors import PluginError, Refusal
 from mqframe.core.messages.batch import encode_element
 from mqframe.core.requests.admin import GetBrokerRuntimeInfo
 from mqframe.core.requests.fields import Request
-from mqframe.core.requests.messages import ConsumerSendMsgBack, EndTransaction, SendBatchMessage
+from mqframe.core.requests.messages import (
+    ConsumerSendMsgBack,
+    EndTransaction,
+    SendBatchMessage,
+    SendMessageV2,
+)
 from mqframe.core.requests.serving import Reply, serves
 from mqframe.core.storage.stored import Stored, StoredBatch
 from mqframe.core.wire.bodies import Body, KVTable
@@ -507,3 +512,40 @@ async def test_messages_may_be_written_through_the_port(options: dict[str, Any])
         port.due_task(work, "work").ring_in(1000)
         await world.clock.aadvance(2)
         assert len(runs) == 1
+
+
+class Around(BrokerService):
+    """Refuses every other send, and leaves the shorter way to nobody."""
+
+    def __init__(self, port: Any) -> None:
+        self.seen: list[tuple[str, str]] = []
+        self.path: Any = "not asked"
+
+    def around(self, handlers: Any, path: Any) -> tuple[Any, Any]:
+        self.path = path
+
+        def send(call: Any) -> Any:
+            self.seen.append((call.user, call.frame.ext["b"]))
+            if len(self.seen) % 2 == 0:
+                raise Refusal(ResponseCode.SYSTEM_BUSY, "every other one")
+            return handlers[SendMessageV2.CODE](call)
+
+        return {**handlers, SendMessageV2.CODE: send}, None
+
+
+async def test_a_service_may_stand_around_all_requests() -> None:
+    class Plugin:
+        @hookimpl
+        def register_broker_services(self) -> dict[str, Any]:
+            return {"around": Around}
+
+    plugins = PluginManager()
+    plugins.register(Plugin())
+    async with ClusterScene(topics={"t": 2}, plugins=plugins, broker={"services": ("around",)}) as world:
+        codes = [(await world.client.send("t", b"%d" % n)).code for n in range(4)]
+        await world.settle()
+        assert codes == [0, ResponseCode.SYSTEM_BUSY] * 2
+        assert world.bodies("t") == [b"0", b"2"]
+        service = world.cluster.broker.part(Around)
+        assert service.seen == [("", "t")] * 4
+        assert service.path != "not asked"

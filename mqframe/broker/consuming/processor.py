@@ -278,13 +278,9 @@ class PullProcessor(Processor):
             self._statistics.missed.total += 1
         if code == ResponseCode.PULL_OFFSET_MOVED:
             log.warning(
-                "pull moved",
-                group=fields.consumer_group,
-                topic=fields.topic,
-                queue=fields.queue_id,
-                offset=fields.queue_offset,
-                to=found.next_offset,
-            )
+                "pull moved", group=fields.consumer_group, topic=fields.topic, queue=fields.queue_id,
+                offset=fields.queue_offset, to=found.next_offset,
+            )  # fmt: skip
         places = going_on, found.min_offset, found.max_offset
         ext = self.where(fields, group, topic, places, found if found.count else None)
         return Reply(code, ext=ext, remark=status, body=list(found.parts))

@@ -55,22 +55,13 @@ class InternalWriter:
             # waited already must not wait again, though its properties still name the delay.
             topic, queue_id = self._delays.place(topic, queue_id, properties)
         host = self._identity.store_host
+        incoming = Incoming(
+            topic, queue_id, body, p.encode_properties(properties), born_timestamp,
+            host if born_host is None else born_host, host, flag, sys_flag, reconsume_times,
+            prepared_transaction_offset,
+        )  # fmt: skip
         try:
-            stored = self._store.writes.put(
-                Incoming(
-                    topic,
-                    queue_id,
-                    body,
-                    p.encode_properties(properties),
-                    born_timestamp,
-                    host if born_host is None else born_host,
-                    host,
-                    flag,
-                    sys_flag,
-                    reconsume_times,
-                    prepared_transaction_offset,
-                )
-            )
+            stored = self._store.writes.put(incoming)
         except (MessageError, StoreUnavailable) as problem:
             raise refused(problem) from None
         # Behind a write of a task or a timer no request's turn ends that would dispatch it.
@@ -95,16 +86,9 @@ class InternalWriter:
         for a malformed batch; nothing is stored then.
         """
         head = Incoming(
-            topic,
-            queue_id,
-            b"",
-            "",
-            born_timestamp,
-            born_host,
-            self._identity.store_host,
-            sys_flag=sys_flag,
-            prepared_transaction_offset=prepared_transaction_offset,
-        )
+            topic, queue_id, b"", "", born_timestamp, born_host, self._identity.store_host,
+            sys_flag=sys_flag, prepared_transaction_offset=prepared_transaction_offset,
+        )  # fmt: skip
         try:
             stored = self._store.writes.put_batch(head, memoryview(batch), added_properties)
         except (MessageError, StoreUnavailable) as problem:

@@ -144,17 +144,9 @@ class SendProcessor(Processor):
                 text += p.PAIR_END
             text += self._suffix
         incoming = Incoming(
-            topic,
-            stored_in,
-            call.frame.body,
-            text,
-            fields.born_timestamp,
-            encode_host(call.peer.address),
-            self._identity.store_host,
-            fields.flag,
-            sys_flag,
-            fields.reconsume_times or 0,
-        )
+            topic, stored_in, call.frame.body, text, fields.born_timestamp, encode_host(call.peer.address),
+            self._identity.store_host, fields.flag, sys_flag, fields.reconsume_times or 0,
+        )  # fmt: skip
         stored = self._messages.writes.put(incoming)
         meter.add(1, stored.size, kind)
         self._statistics.put.total += 1
@@ -202,17 +194,10 @@ class SendProcessor(Processor):
             if earlier is not None:
                 return self._answer_earlier(call, record, earlier, text)
         head = Incoming(
-            topic,
-            queue_id,
-            b"",
-            "",
-            fields.born_timestamp,
-            encode_host(call.peer.address),
-            self._identity.store_host,
-            fields.flag,
-            fields.sys_flag | target.sys_flag,
+            topic, queue_id, b"", "", fields.born_timestamp, encode_host(call.peer.address),
+            self._identity.store_host, fields.flag, fields.sys_flag | target.sys_flag,
             fields.reconsume_times or 0,
-        )
+        )  # fmt: skip
         kept = memoryview(body if record is None else record.body)
         try:
             stored = self._messages.writes.put_batch(head, kept, text.encode() + self.suffix_bytes)

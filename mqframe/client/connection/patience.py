@@ -11,7 +11,7 @@ import attrs
 from mqframe.client.connection.route_cache import is_unknown_topic
 from mqframe.core.errors import ConnectionLost, MqframeError, RouteError
 from mqframe.core.retry.backoff import Pauses
-from mqframe.core.retry.passing import is_passing
+from mqframe.core.retry.passing import is_passing, told_seconds
 
 T = TypeVar("T")
 
@@ -45,7 +45,8 @@ class Patience:
                 if not (_may_pass(problem) or (repeatable and isinstance(problem, ConnectionLost))):
                     raise
                 pauses = pauses or Pauses(self.randomness)
-                delay = pauses.next_pause(began + min(seconds, self.seconds) - self.monotonic())
+                left = began + min(seconds, self.seconds) - self.monotonic()
+                delay = pauses.next_pause(left, told_seconds(problem))
                 if delay is None:
                     raise
             await self.sleep(delay)

@@ -134,18 +134,7 @@ class Encoder:
     def header(self, batch: SendBatch, queue: MessageQueue, born_timestamp: int) -> SendFieldsV2:
         """The header of a try to `queue`."""
         return batch.kind(
-            self.group,
-            queue.topic,
-            self._default_topic,
-            self._default_topic_queues,
-            queue.queue_id,
-            batch.sys_flag,
-            born_timestamp,
-            0 if batch.packed else batch.messages[0].flag,
-            batch.properties,
-            0,
-            self._unit_mode,
-            None,
-            batch.packed,
-            queue.broker_name,
-        )
+            self.group, queue.topic, self._default_topic, self._default_topic_queues, queue.queue_id,
+            batch.sys_flag, born_timestamp, 0 if batch.packed else batch.messages[0].flag,
+            batch.properties, 0, self._unit_mode, None, batch.packed, queue.broker_name,
+        )  # fmt: skip

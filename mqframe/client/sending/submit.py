@@ -233,17 +233,11 @@ class Submitter:
     async def _deliver(self, items: Items, ids: list[str], delivery: _Delivery) -> None:
         queue = delivery.queue
         result = await self._pipeline.deliver(
-            self._packed(items, ids),
-            delivery.rules,
-            delivery.route,
-            delivery.deadline,
-            fixed=queue if delivery.fixed else None,
-            first=None if delivery.failed else queue,
+            self._packed(items, ids), delivery.rules, delivery.route, delivery.deadline,
+            fixed=queue if delivery.fixed else None, first=None if delivery.failed else queue,
             avoid=queue.broker_name if delivery.failed else None,
-            doubt=delivery.doubt,
-            mode="async",
-            gates=self._gates,
-        )
+            doubt=delivery.doubt, mode="async", gates=self._gates,
+        )  # fmt: skip
         self.results.resolve(items, result, ids)
 
     def _packed(self, items: Items, ids: list[str]) -> SendBatch:

@@ -84,11 +84,12 @@ class Call:
     set before the request is judged where a service in the broker has seen to that. `judge`: raises `Refusal`
     unless that user is granted all of some needs; `None` where everything is. `on_cancel`: set by whoever
     lets the call wait and can drop it; called when nobody wants the answer, though the peer is still there.
+    `on_answer`: called with what `reply` is given, before it leaves; not where a handler returns its answer.
     """
 
     __slots__ = (
-        "answered", "frame", "held_bytes", "judge", "on_cancel", "peer", "queued", "received", "user",
-        "waited",
+        "answered", "frame", "held_bytes", "judge", "on_answer", "on_cancel", "peer", "queued", "received",
+        "user", "waited",
     )  # fmt: skip
 
     def __init__(self, frame: Frame, peer: Peer, received: float, queued: float = 0.0) -> None:
@@ -101,6 +102,7 @@ class Call:
         self.user = ""
         self.judge: Callable[[Call, Sequence[Need]], None] | None = None
         self.on_cancel: Callable[[], object] | None = None
+        self.on_answer: Callable[[Reply], object] | None = None
         self.held_bytes = -1  # body bytes counted against the peer's limit; -1: not counted
 
     @property
@@ -137,6 +139,8 @@ class Call:
         if self.answered:
             raise RuntimeError(f"request {self.frame.code} of {self.peer.address} was answered already")
         self.answered = True
+        if self.on_answer is not None:
+            self.on_answer(reply)
         self.peer.answer(self, reply)
 
 

@@ -43,14 +43,16 @@ class Pauses:
         self._count = 0
         self._randomness = randomness
 
-    def next_pause(self, seconds_left: float) -> float | None:
-        """Seconds until the next try; `None` when time is up.
+    def next_pause(self, seconds_left: float, told: float = 0.0) -> float | None:
+        """Seconds until the next try; `None` when time is up. `told`: what the server asked for, if it did.
 
-        Never more than half of what is left, so that a server which returns late is found in time.
+        Else never more than half of what is left, so that a server which returns late is found in time.
         """
         if seconds_left < LAST_SECONDS:
             return None
         self._count += 1
+        if 0.0 < told <= seconds_left - LAST_SECONDS:
+            return told
         return min(backoff_seconds(self._count, self._randomness), seconds_left / 2)
 
 

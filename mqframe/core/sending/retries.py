@@ -18,7 +18,7 @@ import attrs
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import AccessError, AnswerError, CallTimeout, ConnectionLost, MqframeError
 from mqframe.core.retry.backoff import Pauses
-from mqframe.core.retry.passing import is_passing
+from mqframe.core.retry.passing import is_passing, told_seconds
 
 RETRY_CODES: Final = frozenset(
     {
@@ -112,7 +112,7 @@ class Tries:
         if not self._failed.issuperset(brokers):
             return 0.0
         self._failed.clear()
-        return self._pauses.next_pause(seconds_left)
+        return self._pauses.next_pause(seconds_left, told_seconds(problem))
 
     def take_one(self) -> bool:
         """Use one of the tries that are counted; returns whether there was one."""

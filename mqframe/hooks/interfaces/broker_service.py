@@ -10,6 +10,7 @@ from mqframe.core.delay.rules import PlaceInTime
 from mqframe.core.measuring.family import Metric
 from mqframe.core.requests.fields import Request
 from mqframe.core.requests.peer import Peer
+from mqframe.core.requests.serving import Handler
 from mqframe.core.wire.bodies import Body
 from mqframe.hooks.interfaces.send_rule import SendRule
 
@@ -84,6 +85,14 @@ class Declarations:
     def tables(self) -> Sequence[SavedTable]:
         """What is to be saved."""
         return ()
+
+    def around(self, handlers: Mapping[int, Handler], path: Any) -> tuple[Mapping[int, Handler], Any]:
+        """What serves requests, by code, in place of `handlers`: each may be refused, delayed, watched.
+
+        Who asks is known by then (`Call.user`). `path`: what serves some in a shorter way, past `handlers`, a
+        `FramePath` or `None`; what is returned beside takes its place. Raises nothing.
+        """
+        return handlers, path
 
     def offers(self) -> Mapping[str, Callable[..., Any]]:
         """What other parts of the broker may call, by name (`BrokerPort.offered`), as "pop.in_flight"."""

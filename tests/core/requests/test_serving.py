@@ -95,6 +95,15 @@ class TestCall:
         with pytest.raises(RuntimeError, match=r"10\.0\.0\.9:1 was answered already"):
             asked.reply(reply)
 
+    def test_whoever_watches_it_sees_the_answer_before_it_leaves(self) -> None:
+        connection = Connection()
+        call = Call(Frame(1), connection, 0.0)
+        seen: list[tuple[Reply, int]] = []
+        call.on_answer = lambda reply: seen.append((reply, len(connection.answers)))
+        call.reply(answer := Reply(7))
+        assert seen == [(answer, 0)]
+        assert connection.answers == [answer]
+
     def test_its_body_is_decoded_as_asked(self) -> None:
         asked = call({}, b'{"consumerIdList":["a","b"]}')
         assert asked.body(ConsumerList) == ConsumerList(["a", "b"])

@@ -35,6 +35,14 @@ def test_pauses_grow_until_half_of_the_time_is_shorter():
     assert found == [0.1, 0.16, 0.256, 0.242, 0.121, 0.06]
 
 
+def test_a_server_that_says_when_is_left_alone_until_then() -> None:
+    pauses = Pauses(lambda: 0.5)
+    assert pauses.next_pause(3.0, 1.35) == 1.35
+    assert pauses.next_pause(3.0, 0.002) == 0.002
+    assert pauses.next_pause(3.0, 2.95) == pytest.approx(0.256), "it would be too late: as if it had not said"
+    assert pauses.next_pause(0.05, 0.01) is None
+
+
 @pytest.mark.parametrize(
     ("problem", "seconds"),
     [

@@ -13,7 +13,7 @@ from mqframe.core.errors import (
     TooMuchInFlight,
     answer_error,
 )
-from mqframe.core.retry.passing import is_passing
+from mqframe.core.retry.passing import is_passing, told_seconds
 
 
 @pytest.mark.parametrize(
@@ -44,3 +44,12 @@ def test_what_was_lost_before_it_left_passes(kind):
 
 def test_who_is_not_let_in_is_not_let_in_later():
     assert not is_passing(answer_error(14, "org.apache.rocketmq.acl.common.AclException: x", "b:1"))
+
+
+def test_a_busy_broker_may_say_when_to_come_again():
+    told = "[QUOTA] alice may send 10 messages/s; send again in 1350 ms"
+    assert told_seconds(answer_error(2, told, "b:1")) == told_seconds(answer_error(215, told, "b:1")) == 1.35
+    assert told_seconds(answer_error(2, "busy: pull again later", "b:1")) == 0.0
+    assert told_seconds(answer_error(2, None, "b:1")) == 0.0
+    assert told_seconds(answer_error(14, told, "b:1")) == 0.0
+    assert told_seconds(ConnectError(told)) == 0.0

@@ -155,3 +155,8 @@ def test_tries_that_are_counted_can_be_taken():
     assert tries.any_left
     assert [tries.take_one() for _ in range(3)] == [True, True, False]
     assert not tries.any_left
+
+
+def test_a_broker_that_says_when_is_tried_again_then():
+    told = answer_error(2, "send again in 1350 ms", "b:1")
+    assert delays(awaited_rules(2), told, 3) == [1.35, 1.35, 1.35]
