@@ -73,12 +73,13 @@ class MirrorScene:
 
     async def copied(self, mirror: Mirror) -> None:
         """Until all that is there has been copied."""
-        topics = {topic: mirror.topics[topic].lanes.values() for topic in mirror.topics}
         source = self.tokyo if mirror.source.name == TOKYO else self.berlin
 
         def is_copied() -> bool:
             return mirror.caught_up and all(
-                lane.position == _end(source, lane.queue) for lanes in topics.values() for lane in lanes
+                lane.position == _end(source, lane.queue)
+                for topic in mirror.topics.values()
+                for lane in topic.lanes.values()
             )
 
         await self.until(is_copied)

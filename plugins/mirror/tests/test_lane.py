@@ -9,8 +9,9 @@ from mirror_scenes import MirrorScene, marks, message
 from mqframe_mirror import Mirror
 from mqframe_mirror.lane import MirrorLane
 from mqframe_mirror.rules.marks import SOURCE
+from mqframe_pull.puller.raw_pull import RawPull
 
-from mqframe import AsyncProducer, ConnectionLost, FixError
+from mqframe import AsyncProducer, ConnectionLost, FixError, MessageQueue, PullStatus
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import answer_error
 
@@ -135,7 +136,7 @@ async def test_bodies_that_fit_no_batch_travel_alone_and_packed() -> None:
         assert [mark.offset for mark in marks([before, copy, after])] == [0, 1, 2]
 
 
-async def test_messages_that_expired_before_they_were_copied_are_counted() -> None:
+async def test_a_queue_with_another_end_goes_on_where_its_copies_end() -> None:
     async with MirrorScene({"orders": 1}) as scene:
         await scene.tokyo.send("orders", *NUMBERS)
         await scene.copy_once()
@@ -146,6 +147,27 @@ async def test_messages_that_expired_before_they_were_copied_are_counted() -> No
         await scene.tokyo.send("orders", b"10")
         await scene.copied(mirror)
         assert scene.berlin.bodies("orders") == [*NUMBERS, b"10"]
+
+
+async def test_messages_that_expired_before_they_were_copied_are_counted() -> None:
+    async with MirrorScene({"orders": 1}) as scene:
+        mirror = await scene.begin()
+        puller = mirror.source.puller
+        pull_raw = puller.pull_raw
+
+        async def short(queue: MessageQueue, offset: int, *rest: Any, **more: Any) -> RawPull:
+            if offset < 3:
+                return RawPull(PullStatus.OFFSET_ILLEGAL, b"", 3, 3, 10)
+            return await pull_raw(queue, offset, *rest, **more)
+
+        async def begin(queue: MessageQueue) -> int:
+            return 3
+
+        puller.pull_raw, puller.min_offset = short, begin  # type: ignore[method-assign]
+        await scene.tokyo.send("orders", *NUMBERS)
+        await scene.copied(mirror)
+        assert scene.berlin.bodies("orders") == NUMBERS[3:]
+        assert lane_of(mirror).tally.missed == 3
 
 
 async def test_lag_is_told_while_the_target_is_away() -> None:

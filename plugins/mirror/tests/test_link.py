@@ -32,6 +32,16 @@ def test_the_floor_stays_with_what_left_first() -> None:
     assert queue.floor == 20
 
 
+async def test_each_broker_lets_so_many_in_at_once() -> None:
+    async with MirrorScene() as scene:
+        mirror = Mirror(scene.settings(queues_at_once=1), clock=scene.clock)
+        gate = mirror.link.gate("broker-a")
+        await gate.acquire()
+        assert mirror.link.gate("broker-a").locked()
+        assert not mirror.link.gate("broker-b").locked()
+        await scene.finish(mirror.stop())
+
+
 async def test_a_link_is_named_by_its_sides() -> None:
     async with MirrorScene() as scene:
         mirror = Mirror(scene.settings(back=True), clock=scene.clock)

@@ -10,9 +10,8 @@ from mirror_scenes import BERLIN, TOKYO, MirrorScene, Mortal, marks, message
 from mqframe_mirror import Mark, mark_of
 from mqframe_mirror.rules.marks import PATH
 
-from mqframe import AsyncProducer, MessageQueue
+from mqframe import AsyncProducer, AsyncTransactionProducer, MessageQueue
 from mqframe.core.errors import FixError
-from mqframe.core.messages.properties import SHARDING_KEY
 
 
 async def test_copies_are_what_was_sent_and_lie_in_the_same_order() -> None:
@@ -64,7 +63,6 @@ async def test_a_sharding_key_stays_in_order_and_says_itself() -> None:
         assert all(len(found) == 1 for found in places.values())
         assert {key: sorted(found) for key, found in numbers.items()} == numbers
         assert sum(map(len, numbers.values())) == 60
-        assert SHARDING_KEY not in scene.berlin.stored("orders")[0].properties
 
 
 async def test_delayed_messages_are_copied_when_they_are_due_and_come_at_once() -> None:
@@ -79,6 +77,26 @@ async def test_delayed_messages_are_copied_when_they_are_due_and_come_at_once() 
         assert scene.berlin.bodies("orders") == []
         await scene.until(lambda: scene.berlin.bodies("orders") == [b"level"])
         await scene.until(lambda: scene.berlin.bodies("orders") == [b"level", b"timer"])
+
+
+async def test_transactions_are_copied_when_they_are_committed_and_never_else() -> None:
+    async with MirrorScene({"orders": 1}) as scene:
+        producer = await scene.tokyo.open(
+            AsyncTransactionProducer("shop", nameserver=scene.tokyo.nameserver, clock=scene.clock)
+        )
+        mirror = await scene.begin()
+
+        async def half(body: bytes) -> None:
+            async with producer.transaction(message(body)):
+                await scene.copied(mirror)
+                assert scene.berlin.bodies("orders") == []
+                if body == b"rolled back":
+                    raise ZeroDivisionError
+
+        with pytest.raises(ZeroDivisionError):
+            await half(b"rolled back")
+        await half(b"committed")
+        await scene.until(lambda: scene.berlin.bodies("orders") == [b"committed"])
 
 
 async def test_both_ways_at_once_nothing_comes_back() -> None:
@@ -200,6 +218,7 @@ async def test_a_topic_made_anew_is_copied_from_its_beginning() -> None:
 async def test_topics_that_come_later_are_copied_from_their_beginning() -> None:
     async with MirrorScene({"orders-eu": 1, "others": 1}) as scene:
         await scene.tokyo.send("orders-eu", b"before")
+        await scene.pass_time(1)
         mirror = await scene.begin(topics=["orders-*"], start="last")
         await scene.tokyo.send("orders-eu", b"after")
         await scene.tokyo.cluster.create_topic("orders-us", 3)

@@ -13,6 +13,7 @@ from mqframe.core.errors import (
     AnswerError,
     BodyUnreadable,
     FixError,
+    GiveUpError,
     MessageError,
     MqframeError,
     RetryError,
@@ -99,20 +100,23 @@ class MirrorLane:
                 await self._step()
                 failures, self.failure, self.tally.problem = 0, None, ""
             except MqframeError as problem:
-                failures, self.failure = failures + 1, problem
-                self._note(told(problem))
-                if not self._stopping:
-                    await self._link.clock.sleep(self._pause(problem, failures))
+                failures += 1
+                await self._failed(problem, failures)
+            except Exception as problem:  # isolation boundary: a fault here holds up one queue, and is told
+                log.exception("queue failed", queue=self.queue, position=self.position)
+                failures += 1
+                await self._failed(GiveUpError(repr(problem)), failures)
 
-    def _note(self, problem: str) -> None:
-        if problem != self.tally.problem:
-            log.warning("queue waits", queue=self.queue, position=self.position, problem=problem)
-        self.tally.problem = problem
-
-    def _pause(self, problem: MqframeError, failures: int) -> float:
-        if isinstance(problem, RetryError):
-            return backoff_seconds(failures, self._link.randomness)
-        return HELD_SECONDS
+    async def _failed(self, problem: MqframeError, failures: int) -> None:
+        """Note what holds the queue up, and wait before it is tried again."""
+        self.failure, text = problem, told(problem)
+        if text != self.tally.problem:
+            log.warning("queue waits", queue=self.queue, position=self.position, problem=text)
+        self.tally.problem = text
+        passes = isinstance(problem, RetryError)
+        if not self._stopping:
+            pause = backoff_seconds(failures, self._link.randomness) if passes else HELD_SECONDS
+            await self._link.clock.sleep(pause)
 
     async def _step(self) -> None:
         if self._doubt is not None:
@@ -120,7 +124,7 @@ class MirrorLane:
         if self._idle:
             await self._wait()
         if not self._idle:
-            async with self._link.gate:
+            async with self._link.gate(self.place.queue.broker_name):
                 await self._copy()
 
     async def _wait(self) -> None:
@@ -167,7 +171,9 @@ class MirrorLane:
             got = [each for each in decoded(found.records, self.queue) if each.queue_offset >= offset]
             messages += got
             size += sum(each.store_size for each in got)
-            self._idle = found.next_offset <= offset or found.next_offset >= found.max_offset
+            self._idle = found.next_offset >= found.max_offset
+            if found.next_offset <= offset and not self._idle and not messages:
+                raise RetryError(f"{self.queue} cannot be read at offset {offset} at the moment")
             offset = max(offset, found.next_offset)
             if self._idle:
                 break

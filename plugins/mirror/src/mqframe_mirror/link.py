@@ -6,25 +6,24 @@ import asyncio
 import random
 from typing import Any
 
+from mqframe import MessageQueue
 from mqframe_mirror.rules.marks import mirror_group
 from mqframe_mirror.settings import MirrorSettings
 from mqframe_mirror.side import MirrorSide
-
-from mqframe import MessageQueue
 
 
 class MirrorLink:
     """The way from `source` to `target`.
 
-    `gate`: lets so many queues read and send at once as the settings say. `since_ms`: when the mirror began
-    for the first time, ms since 1970; `brokers`: the target's broker for each of the source's.
+    `since_ms`: when the mirror began for the first time, ms since 1970; `brokers`: the target's broker for
+    each of the source's.
     """
 
     def __init__(self, source: MirrorSide, target: MirrorSide, settings: MirrorSettings) -> None:
         self.source = source
         self.target = target
         self.settings = settings
-        self.gate = asyncio.Semaphore(settings.queues_at_once)
+        self._gates: dict[str, asyncio.Semaphore] = {}
         self.randomness = random.random
         self.since_ms = 0
         self.brokers: dict[str, str] = {}
@@ -33,6 +32,15 @@ class MirrorLink:
     def clock(self) -> Any:
         """The clock of the clients."""
         return self.source.clock
+
+    def gate(self, broker: str) -> asyncio.Semaphore:
+        """Lets as many queues at once read, and send to `broker` of the target, as the settings say.
+
+        Each has its own, so that one which is away holds up no others.
+        """
+        if broker not in self._gates:
+            self._gates[broker] = asyncio.Semaphore(self.settings.queues_at_once)
+        return self._gates[broker]
 
     @property
     def group(self) -> str:

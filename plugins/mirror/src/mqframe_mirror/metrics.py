@@ -88,4 +88,9 @@ def serve_metrics(mirror: Mirror, port: int, host: str = "127.0.0.1") -> Callabl
         server, _ = start_http_server(port, host, registry)
     except OSError as problem:
         raise SettingError(f"--metrics-port {port}: {told(problem)}") from problem
-    return server.shutdown
+
+    def end() -> None:
+        server.shutdown()
+        server.server_close()
+
+    return end

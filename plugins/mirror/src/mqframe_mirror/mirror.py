@@ -76,7 +76,7 @@ class Mirror:
                 f"both clusters are called {source}: give them names, by --from-name and --to-name"
                 " or name = in [from] and [to]; copies say by these where they have been"
             )
-        masters = [set((await side.admin.cluster.masters()).values()) for side in (self.source, self.target)]
+        masters = [set((await side.masters()).values()) for side in (self.source, self.target)]
         if masters[0] & masters[1]:
             raise FixError(
                 f"{self.source.nameserver} and {self.target.nameserver} are one cluster: "
@@ -108,7 +108,8 @@ class Mirror:
         topics = list(self.topics.values())
         lanes = [lane for topic in topics for lane in topic.lanes.values()]
         await asyncio.gather(*[lane.stop() for lane in lanes])
-        await self._checkpoints.commit(topics)
+        if topics:
+            await self._checkpoints.commit(topics)
         self.topics = {}
         await self.source.close()
         await self.target.close()
@@ -172,7 +173,7 @@ class Mirror:
         """Give each broker of the source one of the target's, which it keeps, whoever runs the mirror."""
         kv, group = self.target.admin.kv, self.link.group
         known = self.link.brokers or read(await kv.get(NAMESPACE, f"{group}.{BROKERS}") or "")
-        found = assigned(known, await self.source.brokers(), await self.target.brokers())
+        found = assigned(known, await self.source.masters(), await self.target.masters())
         if found != known:
             await kv.put(NAMESPACE, f"{group}.{BROKERS}", written(found))
         self.link.brokers = found

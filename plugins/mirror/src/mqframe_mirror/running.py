@@ -14,6 +14,7 @@ from mqframe_mirror.settings import MirrorSettings
 
 log = get_logger("mirror")
 
+SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 AGAIN_SECONDS: Final = 3.0
 """Before a start is tried again that found a cluster away."""
 LOOK_SECONDS: Final = 0.1
@@ -33,8 +34,22 @@ async def run_mirror(
     Raises what `Mirror.start` does else.
     """
     loop, ended = asyncio.get_running_loop(), asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in SIGNALS:
         loop.add_signal_handler(number, ended.set)
+    try:
+        await _run(settings, arguments, ended, once, started)
+    finally:
+        for number in SIGNALS:
+            loop.remove_signal_handler(number)
+
+
+async def _run(
+    settings: MirrorSettings,
+    arguments: dict[str, Any],
+    ended: asyncio.Event,
+    once: bool,
+    started: Callable[[Mirror], object] | None,
+) -> None:
     while not ended.is_set():
         try:
             async with Mirror(settings, arguments=arguments) as mirror:
@@ -44,13 +59,25 @@ async def run_mirror(
                 if once:
                     await _until_copied(mirror, ended)
                 else:
-                    await ended.wait()
+                    await _until_ended(mirror, ended)
             return
         except RetryError as problem:
             if once:
                 raise
             log.warning("mirror cannot start yet", problem=str(problem))
             await _either(ended, AGAIN_SECONDS)
+
+
+async def _until_ended(mirror: Mirror, ended: asyncio.Event) -> None:
+    """Until `ended`; raises what the mirror fails by."""
+    both = [asyncio.ensure_future(work) for work in (ended.wait(), mirror.run())]
+    try:
+        done, _ = await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+        for each in done:
+            each.result()
+    finally:
+        for each in both:
+            each.cancel()
 
 
 async def _until_copied(mirror: Mirror, ended: asyncio.Event) -> None:

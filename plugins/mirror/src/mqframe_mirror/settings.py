@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from typing import Any, Final, Literal
 
 import msgspec
-from mqframe_mirror.rules.marks import is_cluster_name
-from mqframe_mirror.rules.topics import SAME, TopicChoice
 
 from mqframe import NetSettings
 from mqframe.core.config.suggestions import did_you_mean
 from mqframe.core.errors import SettingError
+from mqframe_mirror.rules.marks import is_cluster_name
+from mqframe_mirror.rules.topics import SAME, TopicChoice
 
 PARTS: Final = {"from": "source", "to": "target"}
 """Tables of a file, and what they are called here."""
@@ -73,11 +73,12 @@ class MirrorSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     ("last"). `refused`: a message that the target does not take holds its queue up ("stop"), or is left out
     and counted ("skip").
 
-    `batch_messages`, `batch_bytes`: of one request to the target. `queues_at_once`: how many read and send at
-    the same time, each at most a batch. `commit_seconds`: between two commits of progress. `groups_seconds`:
-    between two looks at groups. `topics_seconds`: between two looks at topics and queues. `settle_seconds`:
-    wait before it is looked whether a send arrived whose answer did not. `send_seconds`: longest wait for
-    such an answer. `margin_seconds`: how much older progress a broker that was killed may come back with.
+    `batch_messages`, `batch_bytes`: of one request to the target. `queues_at_once`: how many queues read, and
+    send to one broker, at the same time, each at most a batch. `commit_seconds`: between two commits of
+    progress. `groups_seconds`: between two looks at groups. `topics_seconds`: between two looks at topics and
+    queues. `settle_seconds`: wait before it is looked whether a send arrived whose answer did not.
+    `send_seconds`: longest wait for such an answer. `margin_seconds`: how much older progress a broker that
+    was killed may come back with.
     """
 
     source: ClusterSettings = msgspec.field(name="from")

@@ -14,7 +14,7 @@ from mqframe import (
     PluginManager,
     ProducerSettings,
 )
-from mqframe.core.errors import FixError
+from mqframe.core.errors import FixError, RetryError
 from mqframe.core.messages.message import BODY_BYTES_MAX
 from mqframe.core.messages.names import check_group
 from mqframe_mirror.rules.marks import is_cluster_name
@@ -48,9 +48,11 @@ class MirrorSide:
         """
         if not self.name:
             names = sorted((await self.admin.cluster.info()).cluster_addr_table)
+            if not names:
+                raise RetryError(f"name servers {self.nameserver} know no broker yet")
             if len(names) != 1 or not is_cluster_name(names[0]):
                 raise FixError(
-                    f"the cluster at {self.nameserver} is called {', '.join(names) or 'nothing yet'}: say "
+                    f"the cluster at {self.nameserver} is called {', '.join(names)}: say "
                     "what the mirror is to call it: --from-name and --to-name, or name = in [from] and [to]"
                 )
             self.name = names[0]
@@ -63,8 +65,12 @@ class MirrorSide:
         hooks = plugins.create_all("rpc_hook", self._arguments.get("rpc_hooks", ()))
         client = self._arguments.get("client") or ClientSettings()
         # A mirror says names as brokers have them, and a wrong body is told where its message is copied.
-        said = {field: getattr(client, field) for field in ("request_timeout_seconds", "unpacked_bytes_max")}
-        settings = ClientSettings(nameserver=self.nameserver, patience_seconds=0.0, **said)
+        settings = ClientSettings(
+            nameserver=self.nameserver,
+            patience_seconds=0.0,
+            request_timeout_seconds=client.request_timeout_seconds,
+            unpacked_bytes_max=client.unpacked_bytes_max,
+        )
         net: NetSettings | None = self._arguments.get("net")
         instance = ClientInstance.connect(settings, self._clock, net, rpc_hooks=hooks)
         await instance.start()
@@ -101,9 +107,12 @@ class MirrorSide:
         info = await self.admin.cluster.info()
         return internal_topics(info.broker_addr_table, info.cluster_addr_table)
 
-    async def brokers(self) -> list[str]:
-        """The names of the brokers that have a master, sorted. Raises `FixError` when there is none."""
-        return sorted(await self.admin.cluster.masters())
+    async def masters(self) -> dict[str, str]:
+        """Addresses of masters by broker name. Raises `RetryError` while there is none."""
+        try:
+            return await self.admin.cluster.masters()
+        except FixError as problem:
+            raise RetryError(f"cluster {self.name}: {problem}") from problem
 
     async def close(self) -> None:
         """Close all connections."""

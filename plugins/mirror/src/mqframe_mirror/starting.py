@@ -2,53 +2,63 @@
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
-from collections.abc import Iterable, Mapping
-from typing import Final
+from collections.abc import Mapping
 
+from mqframe import MessageQueue
 from mqframe_mirror.link import MirrorLink, TargetQueue
 from mqframe_mirror.reading import bounds, message_at, placed
 from mqframe_mirror.rules.resuming import Arrived, going_on_at, last_before
 
-from mqframe import MessageQueue
-
-ARRIVED_KEPT: Final = 256
-"""Of each queue of the source so many of the last messages at the target are remembered meanwhile."""
 Lane = tuple[str, int]
-ArrivedLast = dict[Lane, deque[Arrived]]
+"""A queue of the source: its broker, and its id."""
 
 
-async def arrived(link: MirrorLink, place: MessageQueue, *, whole: bool) -> tuple[TargetQueue, ArrivedLast]:
-    """The last messages that lie in `place`, by queue of the source, and where it ends.
+async def last_arrived(
+    link: MirrorLink, place: MessageQueue, ends: Mapping[Lane, int], *, whole: bool
+) -> tuple[TargetQueue, dict[Lane, Arrived]]:
+    """Where the target's queue `place` ends, and the last message there of each queue of the source.
 
-    It is read from where the mirror's group stands there, or all of it where there is none, or with `whole`.
+    `ends`: where these end, each. It is read from where the mirror's group stands there, or all of it where
+    there is no such place, or with `whole`.
     """
     puller = link.target.puller
     begin, end = await bounds(puller, place)
     committed = None if whole else await puller.committed(place)
-    found: ArrivedLast = defaultdict(lambda: deque(maxlen=ARRIVED_KEPT))
+    found: dict[Lane, Arrived] = {}
     async for each, key in placed(puller, place, max(begin, committed or 0), end):
-        if each.mark is not None and each.mark.cluster == link.source.name:
-            found[each.mark.lane].append(Arrived(each.mark.offset, key))
+        mark = each.mark
+        if mark is not None and mark.cluster == link.source.name and mark.lane in ends:
+            last = last_before((Arrived(mark.offset, key),), ends[mark.lane])
+            if last is not None:
+                found[mark.lane] = last
     return TargetQueue(place, end), found
 
 
 async def position_of(
-    link: MirrorLink, queue: MessageQueue, committed: int | None, there: Iterable[Arrived]
+    link: MirrorLink, queue: MessageQueue, committed: int | None, last: Arrived | None
 ) -> int:
-    """The offset of the next message of `queue` to copy; `there`: its last ones at the target."""
+    """The offset of the next message of `queue` to copy; `last`: its last one at the target."""
     puller = link.source.puller
     begin, end = await bounds(puller, queue)
-    last, proven = last_before(there, end), None
-    if last is not None:
+    proven = None
+    if last is not None and last.offset < end:
         # Another message at its offset shows that the queue is another one: its topic was made anew.
         message = await message_at(puller, queue, last.offset) if last.offset >= begin else None
         if message is None or message.message_id == last.key:
             proven = last.offset + 1
     first = begin
     if link.settings.start == "last" and committed is None and proven is None:
-        first = await puller.offset_at(queue, link.since_ms)
+        first = await _first_since(link, queue, end)
     return going_on_at(committed, proven, first, begin, end)
+
+
+async def _first_since(link: MirrorLink, queue: MessageQueue, end: int) -> int:
+    """The offset of the first message that was stored since the mirror began for the first time."""
+    puller = link.source.puller
+    found = await puller.offset_at(queue, link.since_ms)
+    # Without such a message brokers give the last one.
+    message = await message_at(puller, queue, found) if found < end else None
+    return found + 1 if message is not None and message.store_timestamp < link.since_ms else found
 
 
 async def find_positions(
@@ -58,14 +68,23 @@ async def find_positions(
 
     Raises what pulls raise.
     """
-    committed = {queue: await link.source.puller.committed(queue) for queue in places}
+    puller = link.source.puller
+    committed = {queue: await puller.committed(queue) for queue in places}
+    ends = {queue: (await bounds(puller, queue))[1] for queue in places}
     positions: dict[MessageQueue, int] = {}
     targets: dict[MessageQueue, TargetQueue] = {}
     for place in sorted(set(places.values())):
-        lanes = [queue for queue, each in places.items() if each == place]
-        whole = any(committed[queue] is None for queue in lanes)
-        targets[place], there = await arrived(link, place, whole=whole)
-        for queue in lanes:
-            last = there.get((queue.broker_name, queue.queue_id), ())
-            positions[queue] = await position_of(link, queue, committed[queue], last)
+        lanes = {
+            (queue.broker_name, queue.queue_id): queue for queue, each in places.items() if each == place
+        }
+        # Progress that says nothing of a queue says nothing of where its last copies lie.
+        whole = any(_says_nothing(committed[queue], ends[queue]) for queue in lanes.values())
+        lane_ends = {lane: ends[queue] for lane, queue in lanes.items()}
+        targets[place], there = await last_arrived(link, place, lane_ends, whole=whole)
+        for lane, queue in lanes.items():
+            positions[queue] = await position_of(link, queue, committed[queue], there.get(lane))
     return positions, targets
+
+
+def _says_nothing(committed: int | None, end: int) -> bool:
+    return committed is None or committed > end

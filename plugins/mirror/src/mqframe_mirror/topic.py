@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Iterable, Mapping
-
-from mqframe_mirror.lane import MirrorLane
-from mqframe_mirror.link import MirrorLink, TargetQueue
-from mqframe_mirror.rules.queues import place_of, queues_needed
-from mqframe_mirror.starting import find_positions
+from contextlib import suppress
+from typing import Final
 
 from mqframe import MessageQueue
 from mqframe.core.cluster.order_config import TYPE_ATTRIBUTE
 from mqframe.core.cluster.topic_bodies import TopicConfig
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import AnswerError, RetryError, RouteError
+from mqframe_mirror.lane import MirrorLane
+from mqframe_mirror.link import MirrorLink, TargetQueue
+from mqframe_mirror.rules.queues import place_of, queues_needed
+from mqframe_mirror.starting import find_positions
+
+KNOWN_LOOKS: Final = 25
+KNOWN_SECONDS: Final = 0.2
 
 
 class TopicMirror:
@@ -37,7 +42,8 @@ class TopicMirror:
         # Queues of a broker that is away come back with it.
         gone = [each for each in self.lanes if each.broker_name in brokers and each not in there]
         await self.end(gone)
-        new = [queue for queue in there if queue not in self.lanes]
+        known = self._link.brokers
+        new = [queue for queue in there if queue not in self.lanes and queue.broker_name in known]
         if new:
             await self._begin(new)
 
@@ -71,12 +77,18 @@ class TopicMirror:
             model = next(iter((await _configs(self._link.source.admin.topics.config(self.topic))).values()))
             for broker, found in short.items():
                 await self._make(broker, needed[broker], found or model, new=found is None)
-        route = await target.puller.queues(self.name)
-        missing = {broker: count for broker, count in needed.items() if not _has(route, broker, count)}
-        if missing:
-            raise RetryError(
-                f"name servers do not know the queues of topic {self.name} at {', '.join(missing)} yet"
-            )
+        await self._until_known(needed)
+
+    async def _until_known(self, needed: Mapping[str, int]) -> None:
+        """Until name servers know the queues, which brokers tell them when they are made."""
+        for _ in range(KNOWN_LOOKS):
+            with suppress(RouteError):
+                route = await self._link.target.puller.queues(self.name)
+                counts = Counter(queue.broker_name for queue in route)
+                if all(counts[broker] >= count for broker, count in needed.items()):
+                    return
+            await self._link.clock.sleep(KNOWN_SECONDS)
+        raise RetryError(f"name servers of the target do not know all queues of topic {self.name} yet")
 
     async def _make(self, broker: str, count: int, model: TopicConfig, *, new: bool) -> None:
         kind = model.attributes.get(TYPE_ATTRIBUTE)
@@ -110,7 +122,3 @@ async def _configs(asked: Awaitable[dict[str, TopicConfig]]) -> dict[str, TopicC
         if refused.code != ResponseCode.TOPIC_NOT_EXIST:
             raise
         return {}
-
-
-def _has(route: Iterable[MessageQueue], broker: str, count: int) -> bool:
-    return sum(queue.broker_name == broker for queue in route) >= count

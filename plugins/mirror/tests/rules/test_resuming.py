@@ -11,9 +11,9 @@ COUNTS = st.integers(0, 50)
 
 @given(st.lists(COUNTS), COUNTS)
 def test_the_last_one_that_may_still_lie_there_counts(offsets: list[int], end: int) -> None:
-    found = last_before([Arrived(each, str(each)) for each in offsets], end)
-    expected = max((each for each in offsets if each < end), default=None)
-    assert (found and found.offset) == expected
+    found = last_before([Arrived(each, str(at)) for at, each in enumerate(offsets)], end)
+    may = [(each, str(at)) for at, each in enumerate(offsets) if each < end]
+    assert found == (may[-1] if may else None)
 
 
 @given(COUNTS, COUNTS, COUNTS, COUNTS)

@@ -19,11 +19,11 @@ class Arrived(NamedTuple):
 
 
 def last_before(arrived: Iterable[Arrived], end: int) -> Arrived | None:
-    """The last message of `arrived` that may still lie in a source's queue that ends at `end`.
+    """The last of `arrived`, in the order in which they lie there, that a queue with this end may hold.
 
-    What lies at or behind the end is of an older queue of that name, or was lost there.
+    What lies at or behind the end of the source's queue is of an older one of that name, or was lost there.
     """
-    return max((each for each in arrived if each.offset < end), default=None, key=lambda each: each.offset)
+    return next((each for each in reversed(list(arrived)) if each.offset < end), None)
 
 
 def going_on_at(committed: int | None, proven: int | None, first: int, begin: int, end: int) -> int:
