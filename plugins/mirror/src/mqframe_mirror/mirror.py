@@ -50,6 +50,7 @@ class Mirror:
         self.topics: dict[str, TopicMirror] = {}
         self.problems: dict[str, str] = {}
         """What holds topics up, by name; also of what is done for all of them."""
+        self._missing: set[str] = set()
         self._checkpoints = MirrorCheckpoints(self.link)
         self.groups = GroupProgress(self.link)
         self._tasks: list[asyncio.Task[None]] = []
@@ -154,12 +155,20 @@ class Mirror:
         for gone in self.topics.keys() - set(chosen):
             await self.topics.pop(gone).end()
             self.problems.pop(gone, None)
+        self._tell_missing(set(there))
         room = asyncio.Semaphore(REFRESH_AT_ONCE)
         for topic in chosen:
             if topic not in self.topics:
                 name = self._choice.target(topic, self.source.name)
                 self.topics[topic] = TopicMirror(self.link, topic, name)
         await asyncio.gather(*[self._refresh_topic(room, topic) for topic in chosen])
+
+    def _tell_missing(self, there: set[str]) -> None:
+        """Log topics that were named and are not there, once."""
+        missing = self._choice.missing(there)
+        for topic in sorted(missing - self._missing):
+            log.warning("topic is not there yet", topic=topic, cluster=self.source.name)
+        self._missing = missing
 
     async def _refresh_topic(self, room: asyncio.Semaphore, topic: str) -> None:
         async with room:

@@ -46,6 +46,8 @@ async def position_of(
         message = await message_at(puller, queue, last.offset) if last.offset >= begin else None
         if message is None or message.message_id == last.key:
             proven = last.offset + 1
+        else:
+            committed = None
     first = begin
     if link.settings.start == "last" and committed is None and proven is None:
         first = await _first_since(link, queue, end)

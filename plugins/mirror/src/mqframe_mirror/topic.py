@@ -11,7 +11,7 @@ from typing import Final
 from mqframe import MessageQueue
 from mqframe.core.cluster.order_config import TYPE_ATTRIBUTE
 from mqframe.core.cluster.topic_bodies import TopicConfig
-from mqframe.core.codes import ResponseCode
+from mqframe.core.codes import PERM_READ, PERM_WRITE, ResponseCode
 from mqframe.core.errors import AnswerError, RetryError, RouteError
 from mqframe_mirror.lane import MirrorLane
 from mqframe_mirror.link import MirrorLink, TargetQueue
@@ -96,7 +96,8 @@ class TopicMirror:
             self.name,
             read_queues=count if new else max(count, model.read_queue_nums),
             write_queues=count if new else max(count, model.write_queue_nums),
-            perm=model.perm,
+            # A topic that may only be read at the source is written here all the same.
+            perm=PERM_READ | PERM_WRITE if new else model.perm,
             order=model.order,
             attributes={TYPE_ATTRIBUTE: kind} if new and kind else None,
             broker=broker,

@@ -40,6 +40,10 @@ def test_patterns_do_not_mean_what_a_mirror_of_the_same_names_brought() -> None:
     assert chosen("berlin_orders-eu", rename="{cluster}_{topic}") == ["berlin_orders-eu"]
 
 
+def test_names_that_are_not_there_are_known() -> None:
+    assert TopicChoice(["orders", "gone", "none-*"]).missing(THERE) == {"gone"}
+
+
 def test_topics_are_called_as_was_said() -> None:
     assert TopicChoice(["a"]).target("a", "tokyo") == "a"
     assert TopicChoice(["a"], rename="{cluster}_{topic}").target("a", "tokyo") == "tokyo_a"

@@ -63,6 +63,10 @@ class TopicChoice:
         """What `topic` of the cluster `source` is called at the target."""
         return self.rename.format(topic=topic, cluster=source)
 
+    def missing(self, topics: Collection[str]) -> set[str]:
+        """The names, of those to copy, that are not among `topics`."""
+        return {name for name in self.wanted if not _is_pattern(name) and name not in topics}
+
     def chosen(self, topics: Iterable[str], hidden: Collection[str], target: str) -> list[str]:
         """Those of `topics` that are copied to the cluster `target`, sorted.
 
