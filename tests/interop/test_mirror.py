@@ -61,6 +61,12 @@ class End:
             return puller.committed(self.queue(topic, number))
 
 
+@pytest.fixture(autouse=True)
+def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Logs go where the tests of this process want them."""
+    monkeypatch.setattr("mqframe.log.show", lambda **_: None)
+
+
 @pytest.mark.parametrize("back", [False, True], ids=["to_ours", "to_apaches"])
 def test_topics_and_groups_are_mirrored(apache: Servers, cluster: Cluster, back: bool) -> None:
     ends = End(apache.nameserver, apache.broker_name), End(cluster.nameserver, "broker-a")

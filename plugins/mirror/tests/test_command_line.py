@@ -14,6 +14,12 @@ from mqframe import Message, MessageQueue, Producer, Puller
 QUEUE = MessageQueue("orders", "broker-a", 0)
 
 
+@pytest.fixture(autouse=True)
+def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Logs go where the tests of this process want them."""
+    monkeypatch.setattr("mqframe.log.show", lambda **_: None)
+
+
 @pytest.fixture
 def clusters() -> Iterator[tuple[Cluster, Cluster]]:
     with Cluster() as tokyo, Cluster() as berlin:

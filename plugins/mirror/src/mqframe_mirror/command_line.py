@@ -53,6 +53,7 @@ def mirror(
     file: File = None,
     once: Annotated[bool, typer.Option("--once", help="End once all that is there was copied.")] = False,
     metrics_port: Annotated[int | None, typer.Option(help="Port of /metrics, at 127.0.0.1.")] = None,
+    log_json: Annotated[bool, typer.Option("--log-json", help="Log one JSON object a line.")] = False,
 ) -> None:
     """Copy until Ctrl-C or SIGTERM. Begun again, it goes on where it was."""
     if ctx.invoked_subcommand is not None:
@@ -72,7 +73,7 @@ def mirror(
     from mqframe.log import show as show_logs
     from mqframe_mirror.running import run_mirror
 
-    show_logs()
+    show_logs(json=log_json)
     asyncio.run(run_mirror(settings, access(), once=once, started=_metrics(metrics_port)))
 
 
