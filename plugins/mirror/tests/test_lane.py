@@ -113,7 +113,10 @@ async def test_what_the_target_refuses_is_found_among_others() -> None:
             return await send(topic, elements, **more)
 
         mirror.target.producer.send_encoded = picky  # type: ignore[method-assign]
-        await scene.tokyo.send("orders", *NUMBERS)
+        producer = await scene.tokyo.open(
+            AsyncProducer("shop", nameserver=scene.tokyo.nameserver, clock=scene.clock)
+        )
+        await scene.finish(producer.send_batch([message(each) for each in NUMBERS]))
         await scene.copied(mirror)
         assert scene.berlin.bodies("orders") == NUMBERS[:6] + NUMBERS[7:]
         assert lane_of(mirror).tally.refused == 1
