@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 from mqframe import MessageQueue
 from mqframe_mirror.link import MirrorLink, TargetQueue
 from mqframe_mirror.reading import bounds, message_at, placed
 from mqframe_mirror.rules.resuming import Arrived, going_on_at, last_before
 
+AT_ONCE: Final = 16
+"""Queues of the target that are read at the same time."""
 Lane = tuple[str, int]
 """A queue of the source: its broker, and its id."""
 
@@ -70,22 +74,38 @@ async def find_positions(
 
     Raises what pulls raise.
     """
-    puller = link.source.puller
-    committed = {queue: await puller.committed(queue) for queue in places}
-    ends = {queue: (await bounds(puller, queue))[1] for queue in places}
+    room = asyncio.Semaphore(AT_ONCE)
     positions: dict[MessageQueue, int] = {}
     targets: dict[MessageQueue, TargetQueue] = {}
-    for place in sorted(set(places.values())):
-        lanes = {
-            (queue.broker_name, queue.queue_id): queue for queue, each in places.items() if each == place
-        }
-        # Progress that says nothing of a queue says nothing of where its last copies lie.
-        whole = any(_says_nothing(committed[queue], ends[queue]) for queue in lanes.values())
-        lane_ends = {lane: ends[queue] for lane, queue in lanes.items()}
-        targets[place], there = await last_arrived(link, place, lane_ends, whole=whole)
-        for lane, queue in lanes.items():
-            positions[queue] = await position_of(link, queue, committed[queue], there.get(lane))
+
+    async def look(place: MessageQueue) -> None:
+        queues = [queue for queue, each in places.items() if each == place]
+        async with room:
+            targets[place], found = await _positions_at(link, place, queues)
+        positions.update(found)
+
+    await asyncio.gather(*[look(place) for place in sorted(set(places.values()))])
     return positions, targets
+
+
+async def _positions_at(
+    link: MirrorLink, place: MessageQueue, queues: Sequence[MessageQueue]
+) -> tuple[TargetQueue, dict[MessageQueue, int]]:
+    """The same for the queues that are copied to one of the target."""
+    puller = link.source.puller
+    committed = {queue: await puller.committed(queue) for queue in queues}
+    ends = {queue: (await bounds(puller, queue))[1] for queue in queues}
+    # Progress that says nothing of a queue says nothing of where its last copies lie.
+    whole = any(_says_nothing(committed[queue], ends[queue]) for queue in queues)
+    lane_ends = {(queue.broker_name, queue.queue_id): ends[queue] for queue in queues}
+    target, there = await last_arrived(link, place, lane_ends, whole=whole)
+    positions = {
+        queue: await position_of(
+            link, queue, committed[queue], there.get((queue.broker_name, queue.queue_id))
+        )
+        for queue in queues
+    }
+    return target, positions
 
 
 def _says_nothing(committed: int | None, end: int) -> bool:
