@@ -23,8 +23,7 @@ WORDS_WIDTH: Final = 90
 MODULE: Final = ROOT / "mqframe/hooks/known_distributions.py"
 HEAD: Final = '''"""Which of this project's distributions brings what, for the install line of error messages.
 
-Generated from the projects and sources of packages and plugins by
-tools/generate_known_distributions.py.
+Generated from projects and sources of packages and plugins by tools/generate_known_distributions.py.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Which of this project's distributions brings what, for the install line of error messages.
 
-Generated from the projects and sources of packages and plugins by
-tools/generate_known_distributions.py.
+Generated from projects and sources of packages and plugins by tools/generate_known_distributions.py.
 """
 
 from __future__ import annotations
@@ -63,6 +62,7 @@ KNOWN_DISTRIBUTIONS: Final[Mapping[tuple[str, str], str]] = {
     ("broker_service", "index"): "mqframe-plugin-index",
     ("send_hook", "sharding_key"): "mqframe-plugin-keyed",
     ("exporter", "prometheus"): "mqframe-plugin-metrics",
+    ("command", "mirror"): "mqframe-plugin-mirror",
     ("rpc_hook", "namespace_v2"): "mqframe-plugin-namespaces",
     ("offset_store", "local"): "mqframe-plugin-offsetstore",
     ("offset_store", "sqlite"): "mqframe-plugin-offsetstore",

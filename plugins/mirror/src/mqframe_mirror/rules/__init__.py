@@ -1,0 +1,1 @@
+"""The rules of a mirror: values in, values out; no clock, no network."""
