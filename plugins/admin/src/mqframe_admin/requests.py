@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from mqframe.core.parameters import OURS, Since
-from mqframe.core.requests.fields import Header, Int, Long, Request, request
+from mqframe.core.requests.fields import ONLY_OURS, Header, Int, Long, Request, request
 from mqframe.core.requests.lasting import AtSlaves, Saved
 from mqframe.core.requests.needs import Action, all_topics, cluster, group, topic
 from mqframe_admin.request_needs import GROUP, GROUPS, TOPICS
@@ -280,3 +280,22 @@ class UpdateAndGetGroupForbidden(Request):
     group: str
     topic: str
     readable: bool | None = None
+
+
+class HandOverLeadAnswer(Header):
+    """`epoch`: the term that ends; `to`: the broker that is to lead next, by number."""
+
+    epoch: Int
+    to: Int
+
+
+@request(21902, HandOverLeadAnswer, needs=cluster(Action.UPDATE), since=ONLY_OURS)
+class HandOverLead(Request):
+    """Leader of an elected group, take no more messages, have all you have confirmed, and give up the lead.
+
+    `to`: number of the broker that is to lead next, one in sync; 0: any of these. After `wait_ms` without
+    that it leads on, and says what stood in the way.
+    """
+
+    to: Int = 0
+    wait_ms: Int = 5000
