@@ -201,6 +201,7 @@ async def test_a_queue_is_chosen_where_none_is_named():
 
 async def test_a_broker_that_takes_nothing_new_refuses_with_a_code_on_which_clients_go_elsewhere():
     async with ClusterScene(topics={"t": 2}) as world:
+        await world.client.ok(UpdateAndCreateSubscriptionGroup(), dumps({"groupName": "g"}))
         assert (await world.client.send("t", properties=KEY)).code == 0
         await world.client.ok(UpdateBrokerConfig(), b"brokerPermission=4")
         for _ in range(2):

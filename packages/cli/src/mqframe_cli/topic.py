@@ -132,7 +132,7 @@ def move(
     ] = None,
     wait: Annotated[float, typer.Option(help="Wait at most so long until nothing is left there, s.")] = 0.0,
     finish: Annotated[
-        bool, typer.Option("--finish", help="Take its queues away there, with their messages.")
+        bool, typer.Option("--finish", help="Have consumers leave, too: nobody sees its queues there.")
     ] = False,
     force: Annotated[
         bool, typer.Option("--force", help="With --finish: though something would be lost by it.")

@@ -67,4 +67,5 @@ def test_a_topic_is_moved(producer: Producer) -> None:
     run("offset", "reset", "readers", "moved", "--to", "end")
     assert read(*move, "--wait", "60")["state"] == "empty"
     assert read(*move, "--finish")["state"] == "gone"
-    assert [row["broker"] for row in read("topic", "show", "moved")] == ["broker-b"]
+    rows = read("topic", "show", "moved")
+    assert [(row["broker"], row["perm"]) for row in rows] == [("broker-a", 0), ("broker-b", 6)]

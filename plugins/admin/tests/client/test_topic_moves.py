@@ -66,9 +66,12 @@ async def test_producers_leave_first_and_consumers_when_all_is_consumed() -> Non
         assert (await moves.look("paid", "broker-a")).state is MoveState.EMPTY
         done = await moves.finish("paid", "broker-a")
         assert (done.state, done.targets) == (MoveState.GONE, {"broker-b": 2, "broker-c": 2})
-        assert set(await permissions(admin)) == {"broker-b", "broker-c"}
+        assert await permissions(admin) == {"broker-a": 0, "broker-b": 6, "broker-c": 6}
         assert await moves.finish("paid", "broker-a") == done
-        assert sum(each.max_offset for each in (await admin.topics.stats("paid")).values()) == 8
+        assert sum(each.max_offset for each in (await admin.topics.stats("paid")).values()) == 3 + 8
+        back = await moves.begin("paid", "broker-b", ["broker-a"])
+        assert back.targets == {"broker-a": 2, "broker-c": 2}
+        assert await permissions(admin) == {"broker-a": 6, "broker-b": 4, "broker-c": 6}
 
 
 async def test_a_fixed_queue_list_follows_and_a_target_keeps_what_it_has() -> None:

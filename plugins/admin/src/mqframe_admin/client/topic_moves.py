@@ -14,7 +14,6 @@ from mqframe_admin.client.brokers import AsyncBrokerAdmin
 from mqframe_admin.client.calls import AdminCalls
 from mqframe_admin.client.groups import AsyncGroupAdmin
 from mqframe_admin.client.topics import AsyncTopicAdmin, topic_request
-from mqframe_admin.requests import DeleteTopicInBroker
 from mqframe_admin.rules.lag import lag_of
 from mqframe_admin.rules.topic_move import MoveState, TopicMove, at_target, check_targets
 
@@ -84,7 +83,7 @@ class AsyncTopicMoveAdmin:
     async def finish(
         self, topic: str, source: str, groups: Sequence[str] | None = None, *, force: bool = False
     ) -> TopicMove:
-        """Have consumers leave `source`, too, and delete the topic there, with its messages.
+        """Have consumers leave `source`, too. Messages that were consumed go there at their age, as ever.
 
         Raises `FixError` while producers may write there, or, unless `force`, something would be lost by it;
         it says what. Done before, it does nothing.
@@ -94,14 +93,21 @@ class AsyncTopicMoveAdmin:
             raise FixError(f"topic {topic}: producers still write to {source}; begin the move first")
         if move.state is MoveState.LEAVING and not force:
             raise FixError(f"topic {topic} cannot leave {source} yet: {'; '.join(move.objections)}")
-        masters = await self._calls.masters(broker=source)
         here = (await self._configs(topic)).get(source)
-        if here is not None:
-            # Name servers of Apache RocketMQ keep what a broker had: there it is closed for all.
-            if here.perm:
-                await self._set(masters[source], replace(here, perm=0))
-            await self._calls.call(masters[source], DeleteTopicInBroker(topic))
+        if here is None or not here.perm:
+            return move
+        address = (await self._calls.masters(broker=source))[source]
+        before = await self._end(topic, source)
+        await self._set(address, replace(here, perm=0))
+        if not force and await self._end(topic, source) > before:
+            await self._set(address, here)
+            raise FixError(f"topic {topic}: messages came to {source} meanwhile; wait, and finish again")
         return await self.look(topic, source, groups)
+
+    async def _end(self, topic: str, source: str) -> int:
+        """How many messages ever came to `topic` at `source`."""
+        stats = await self._topics.stats(topic)
+        return sum(each.max_offset for queue, each in stats.items() if queue.broker_name == source)
 
     async def _configs(self, topic: str) -> dict[str, TopicConfig]:
         try:

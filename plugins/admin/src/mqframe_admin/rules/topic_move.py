@@ -1,9 +1,9 @@
 """Moving the queues of a topic from one broker to others.
 
-    state      event                                                           then
-    HERE       the others have the topic, and producers may not write here     LEAVING
-    LEAVING    every group has consumed what lies here, nothing waits          EMPTY
-    EMPTY      consumers do not look here any more, the topic is deleted here  GONE
+    state      event                                                        then
+    HERE       the others have the topic, and producers may not write here  LEAVING
+    LEAVING    every group has consumed what lies here, nothing waits       EMPTY
+    EMPTY      consumers may not read here any more                         GONE
 
 What is sent to a topic goes to the others from the next look at a route on (30 s); until then some may still
 come here, so a move that is EMPTY goes back to LEAVING. A key may have messages here and there at once.

@@ -34,7 +34,7 @@ class TopicMoveAdmin(SyncSubject[AsyncTopicMoveAdmin]):
     def finish(
         self, topic: str, source: str, groups: Sequence[str] | None = None, *, force: bool = False
     ) -> TopicMove:
-        """Have consumers leave `source`, too, and delete the topic there, with its messages.
+        """Have consumers leave `source`, too. Messages that were consumed go there at their age, as ever.
 
         Raises `FixError` while producers may write there, or, unless `force`, something would be lost by it;
         it says what. Done before, it does nothing.
