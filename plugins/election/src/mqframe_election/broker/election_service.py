@@ -136,7 +136,8 @@ class ElectionService:
         """
         if self._handed is not None:
             raise FixError("this broker hands over its lead already; look who leads, and ask again")
-        self._handed = asked = asyncio.get_running_loop().create_future()
+        asked: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self._handed = asked
         try:
             self._hand(events.HandOver(to, seconds))
             return await asked
