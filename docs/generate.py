@@ -209,6 +209,8 @@ def _command(path: tuple[str, ...], command: Any) -> str:
     children = getattr(command, "commands", None)
     if children:
         heading = f"{'#' * len(path)} {' '.join(path)}\n\n{_first_line(command.help)}\n\n"
+        if command.invoke_without_command:
+            heading += f"```text\n{command.get_help(_context(command, path))}\n```\n\n"
         return heading + "\n".join(_command((*path, name), child) for name, child in children.items())
     context = _context(command, path)
     context.info_name = " ".join(path)

@@ -120,6 +120,8 @@ class Member:
         self.address = f"127.0.0.1:{self.port}"
         self.store = self.folder / "store"
         self._errors = folder / f"broker-{number}.log"
+        self.code: Path | None = None
+        """Another checkout of this repository, whose code it runs from its next start on."""
         self._words = [
             "broker", *words, "--port", str(self.port), "--data", str(self.folder),
             "--set", f"replication.id={number}",
@@ -138,7 +140,7 @@ class Member:
 
     def start(self, *more: str) -> None:
         """Start it, with settings of this run besides, "section.key=value"; `ready` waits for it."""
-        self._process = run([*self._words, *setting_words(more)], self._errors)
+        self._process = run([*self._words, *setting_words(more)], self._errors, self.code)
 
     def ready(self) -> None:
         """Wait until it serves."""
@@ -218,15 +220,15 @@ class ElectedGroup:
         words += setting_words(settings)
         self.members = {number: Member(folder, number, words) for number in range(1, count + 1)}
         self._names: subprocess.Popen[str] | None = None
+        self.code: Path | None = None
+        """As of `Member`, for the name server."""
         client = ClientSettings(request_timeout_seconds=ANSWER_SECONDS)
         self.admin = Admin(nameserver=self.nameserver, client=client)
 
     def __enter__(self) -> ElectedGroup:
         try:
-            errors = self._folder / "names.log"
-            self._names = run(["nameserver", "--port", str(self._names_port)], errors)
+            self._start_names()
             self.engine.start()
-            read_ready(self._names, errors)
             for member in self.members.values():
                 member.start()
             for member in self.members.values():
@@ -246,9 +248,25 @@ class ElectedGroup:
             member.kill()
         if self._names is not None:
             self._names.kill()
-            self._names.wait(60)
-            assert self._names.stdout is not None
-            self._names.stdout.close()
+            self._end_names()
+
+    def _start_names(self) -> None:
+        errors = self._folder / "names.log"
+        self._names = run(["nameserver", "--port", str(self._names_port)], errors, self.code)
+        read_ready(self._names, errors)
+
+    def _end_names(self) -> None:
+        assert self._names is not None
+        self._names.wait(60)
+        assert self._names.stdout is not None
+        self._names.stdout.close()
+
+    def restart_names(self) -> None:
+        """End the name server in order, and start it again."""
+        assert self._names is not None
+        self._names.terminate()
+        self._end_names()
+        self._start_names()
 
     def counters(self, member: Member) -> dict[str, str]:
         """What `member` tells of itself; empty while it does not answer."""
@@ -309,16 +327,23 @@ def setting_words(settings: Iterable[str]) -> list[str]:
     return [word for each in settings for word in ("--set", each)]
 
 
-def run(words: list[str], errors: Path) -> subprocess.Popen[str]:
-    """`mqframe` with `words`; what it logs is added to the file `errors`."""
+def run(words: list[str], errors: Path, code: Path | None = None) -> subprocess.Popen[str]:
+    """`mqframe` with `words`, of the checkout `code`; what it logs is added to the file `errors`."""
     with errors.open("ab") as log:
         return subprocess.Popen(
             [sys.executable, "-m", "mqframe", *words],
             stdout=subprocess.PIPE,
             stderr=log,
             text=True,
-            env=CLEAN,
+            env=CLEAN if code is None else CLEAN | paths_of(code),
+            cwd=code,
         )
+
+
+def paths_of(code: Path) -> dict[str, str]:
+    """What has Python import mqframe, and all distributions of it, from the checkout `code`."""
+    sources = sorted([*code.glob("packages/*/src"), *code.glob("plugins/*/src")])
+    return {"PYTHONPATH": os.pathsep.join(map(str, [code, *sources]))}
 
 
 def read_ready(process: subprocess.Popen[Any], errors: Path) -> None:

@@ -66,7 +66,7 @@ SUBJECTS: dict[str, set[str]] = {
     "mqframe_grpc": {*LEVELS["net"], "client", "turns"} | {"mqframe_admin", "mqframe_pop", "mqframe_cli"},
     # Roles are trusted: they are made of the inside of broker and store.
     "mqframe_replication": {*LEVELS["broker"], "mqframe_admin", "mqframe_cli"},
-    "mqframe_election": {*LEVELS["broker"], "mqframe_replication"},
+    "mqframe_election": {*LEVELS["broker"], "mqframe_admin", "mqframe_replication"},
     # So is what does in compiled code what these do.
     "mqframe_speedups": LEVELS["broker"],
 }
@@ -182,7 +182,7 @@ FLOORS: dict[str, list[set[str]]] = {
         # The commands.
         {"bench", "cluster", "config", "consume", "context", "dlq", "group", "message", "offset", "plugins"}
         | {"quickstart", "request", "server", "topic", "user", "worker"},
-        {"mqadmin"},
+        {"broker", "mqadmin"},
     ],
     "mqframe_replication": [
         {"rules", "settings", "store"},

@@ -78,6 +78,7 @@ ADMIN_SUBJECTS = {
     "offsets": "OffsetAdmin",
     "policies": "PolicyAdmin",
     "queue_expansion": "QueueExpansionAdmin",
+    "topic_moves": "TopicMoveAdmin",
     "replicas": "ReplicaAdmin",
     "topics": "TopicAdmin",
     "users": "UserAdmin",

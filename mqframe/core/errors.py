@@ -189,6 +189,9 @@ class StoreError(GiveUpError):
 class StoreUnavailable(StoreError):
     """A store that takes no messages now: its disk is full or fails, or it has stopped."""
 
+    ends_waits = True
+    """Whether copies confirm nothing more of what is stored already, and whoever waits for that is told."""
+
 
 class TooFewReplicas(StoreUnavailable):
     """A store that takes no messages now because fewer copies of it are in sync than have to be."""

@@ -138,7 +138,7 @@ KNOWN_REQUESTS: Final[Mapping[int, str]] = {
     for distribution, names in {
         "mqframe-plugin-admin": (
             "18 25 26 32 200 202 203 204 207 215 222 223 225 300 303 305 306 308 314 315 316 317 321 "
-            "328 329 343 345 353 355 21360"
+            "328 329 343 345 353 355 21360 21361 21902"
         ),
         "mqframe-plugin-acl": "50 51 52 53 54 3001 3002 3003 3004 3005 3006 3007 3008 3009 3010",
         "mqframe-plugin-delay": "60",

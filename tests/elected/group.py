@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from pathlib import Path
 from random import Random
 
 from elected.members import Member, Members
 from elected.promises import Acknowledged, Broken, Log, Promises, Queue, Readable, Seen
+from mqframe_admin.requests import HandOverLead
 from mqframe_election.rules.group import GroupState, ReplicaNote, decode_note
 from mqframe_testing.coordination import MemoryCoordination
 from mqframe_testing.simulation import Simulation
@@ -141,6 +143,12 @@ class Group:
             return False
         self._is_forced(member)
         return True
+
+    async def hand_over(self, client: Client, member: Member, to: int, seconds: float) -> None:
+        """Have `member` hand over its lead to the broker `to`, 0: any, whether it does so or not."""
+        request = HandOverLead(to, int(seconds * 1000))
+        with contextlib.suppress(MqframeError):
+            await client.invoke(member.address, request, timeout=30)
 
     def _is_forced(self, member: Member) -> None:
         """What `member` lacks is promised no more."""

@@ -20,7 +20,7 @@ class ElectedPlot:
     kinds: Final = {
         "send": 45, "time": 40, "read": 12, "block": 9, "heal": 7, "slow": 4, "lossy": 4, "double": 2,
         "cut": 9, "cut later": 3, "pause": 8, "jump": 4, "kill": 6, "stop": 4, "start": 14, "power": 9,
-        "away": 3, "back": 5, "force": 6, "half": 6, "fall": 6,
+        "away": 3, "back": 5, "force": 6, "half": 6, "fall": 6, "hand": 8,
     }  # fmt: skip
     pauses: Final = (0.2, 2, 6, 12, 40)
     """Also longer than a lease."""
@@ -60,6 +60,8 @@ class ElectedPlot:
                 await self._half_change(leaders[-1])
             case "fall" if leaders:
                 await self._fall(leaders[-1])
+            case "hand" if leaders:
+                self._hand_over(leaders[-1])
             case "power" if self.story.disk is not None and member.broker is not None:
                 await self._power(member)
             case "force" if self.is_forced and not leaders and member.inner is not None:
@@ -77,6 +79,14 @@ class ElectedPlot:
             for queue in QUEUES:
                 reading = self.group.read(self.story.client, member, queue)
                 self.story.sent.append(asyncio.ensure_future(reading))
+
+    def _hand_over(self, leader: Member) -> None:
+        """An operator has the leader hand over its lead, while whatever else happens goes on."""
+        to, seconds = self.chance.choice((0, 1, 2, 3)), self.chance.choice((0.05, 0.5, 5))
+        self.story.step(f"{leader.name} is to hand over to {to or 'any'} within {seconds} s")
+        self.story.send(self.chance.choice((0, 3, 10)))
+        asking = self.group.hand_over(self.story.client, leader, to, seconds)
+        self.story.sent.append(asyncio.ensure_future(asking))
 
     async def _half_change(self, leader: Member) -> None:
         """A broker is to join while the leader is not told whether it did; then the leader dies."""

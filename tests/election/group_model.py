@@ -110,7 +110,7 @@ class Engine:
 @define(eq=False)
 class Broker:
     """One member: its elector and its log, a list of records. `rate`: of its clock; `life`: how often it was
-    started."""
+    started; `asked`: how many wait for an answer to a handing over, `answers`: what was answered so far."""
 
     number: int
     rate: float
@@ -132,6 +132,9 @@ class Broker:
     main: actions.MainAction | None = None
     beside: dict[type, int] = field(factory=dict)
     late: list[Callable[[], object]] = field(factory=list)
+    takes: bool = True
+    asked: int = 0
+    answers: list[str] = field(factory=list)
 
 
 class Group:
@@ -191,6 +194,7 @@ class Group:
         broker.main, broker.members, broker.follows = None, None, None
         broker.beside.clear()
         broker.connected.clear()
+        broker.asked = 0
 
     def stop(self, broker: Broker) -> None:
         if broker.is_running:
@@ -228,6 +232,7 @@ class Group:
         return self.checker.on(broker.elector, event, moment)
 
     def _hand(self, broker: Broker, event: events.Event) -> None:
+        broker.asked += isinstance(event, events.HandOver)
         for action in self.on(broker, event):
             self._do(broker, action)
         due, life = broker.elector.due, broker.life
@@ -254,6 +259,14 @@ class Group:
                 broker.beside.clear()
             case actions.StopStoring():
                 self._stop_leading(broker)
+            case actions.StopTaking():
+                broker.takes = False
+            case actions.TakeAgain():
+                broker.takes = True
+            case actions.Answer(problem, to):
+                assert broker.asked > 0, "an answer that nobody waits for"
+                broker.asked -= 1
+                broker.answers.append(problem or f"{to} comes next")
             case actions.LeftSet() | actions.Log() | actions.ShowTrouble():
                 pass
             case actions.Renew() | actions.Report() | actions.Watch():
@@ -387,7 +400,7 @@ class Group:
             return events.Failed("it fails")
         state = call.term.state
         self.terms.append((state.epoch, broker.number))
-        broker.epoch, broker.follows = state.epoch, None
+        broker.epoch, broker.follows, broker.takes = state.epoch, None, True
         broker.members = SyncSet(state, call.term.version, len(broker.log), SET_LIMITS, self.local(broker))
         return events.Led(broker.members)
 
@@ -416,7 +429,7 @@ class Group:
 
     def _serve(self, leader: Broker, members: SyncSet) -> None:
         now = self.local(leader)
-        if self.leads(leader) and members.has_enough and not leader.unable:
+        if self.leads(leader) and members.has_enough and leader.takes and not leader.unable:
             leader.log.append(next(self._records))
         for follower in self.brokers.values():
             if not self._reads(follower, leader):

@@ -3,9 +3,10 @@
 Their stories are in turns.txt and elector.txt.
 
 Events stand as in `mqframe_election.rules.events`, with what they carry. A view of the engine is written as
-the version of the state, its epoch with the leader of that, the set, who leads (`1/w1`: by the claim w1 of
-this broker), and who is there, with the end of its log: `v4 e1/2 set=1,2 leader=2 1@700 2@900`. Behind such
-an end: `!` it may follow somebody still, `~` it may lack what it acknowledged, `x` it cannot store.
+the version of the state, its epoch with the leader of that, the set, who is to lead next (`next=2`), who
+leads (`1/w1`: by the claim w1 of this broker), and who is there, with the end of its log:
+`v4 e1/2 set=1,2 leader=2 1@700 2@900`. Behind such an end: `!` it may follow somebody still, `~` it may lack
+what it acknowledged, `x` it cannot store.
 """
 
 from __future__ import annotations
@@ -86,6 +87,8 @@ class Traced:
             return events.Due(self.elector.due)
         if kind == "opened":
             return events.Opened(float(rest.removesuffix(" s")))
+        if found := re.fullmatch(r"hand over to (\d+|any) within (\S+) s", text):
+            return events.HandOver(0 if found[1] == "any" else int(found[1]), float(found[2]))
         if kind == "accepted":
             return events.Accepted(int(rest.removeprefix("v")))
         if text == "led":
@@ -101,6 +104,8 @@ class Traced:
         """What becomes of the broker itself, in brackets."""
         if found := re.fullmatch(r"\(log up to (\d+)\)", text):
             self.mine = replace(self.mine, end=int(found[1]))
+        elif text == "(all confirmed)":
+            self.mine = replace(self.mine, confirmed=self.mine.end)
         elif found := re.fullmatch(r"\(disk: (.*)\)", text):
             self.unable = "" if found[1] == "well" else found[1]
             self.mine = replace(self.mine, unable=self.unable)
@@ -127,6 +132,9 @@ class Traced:
             elif key == "set":
                 assert state is not None
                 state = state.with_members(map(int, value.split(",")), 0)
+            elif key == "next":
+                assert state is not None
+                state = state.preferring(int(value))
             elif key == "leader":
                 number, _, claim = value.partition("/")
                 epoch = 0 if state is None else state.epoch
@@ -167,11 +175,16 @@ def said(action: actions.Action) -> str:
         case actions.Claim(state, leader, version):
             return f"claim e{state.epoch} set={numbers(state.members)} as {leader.claim} at v{version}"
         case actions.Change(state, version):
-            return f"change set={numbers(state.members)} at v{version}"
+            following = f" next={state.preferred}" if state.preferred else ""
+            return f"change set={numbers(state.members)}{following} at v{version}"
         case actions.Lead(term):
             return f"lead e{term.state.epoch} until {term.lease.trusted_until:g} at least"
         case actions.Follow(leader, epoch):
             return "follow nobody" if leader is None else f"follow {leader.id} in e{epoch}"
+        case actions.StopTaking(to):
+            return f"stop taking for {to}"
+        case actions.Answer(problem, to):
+            return f"answer: {problem or f'{to} comes next'}"
         case actions.Log(level, event, values):
             return f"{level}: {event}" + (f" ({values['problem']})" if "problem" in values else "")
         case actions.ShowTrouble(problem):
@@ -179,7 +192,7 @@ def said(action: actions.Action) -> str:
     return {
         actions.Read: "read", actions.StepDown: "step down", actions.Leave: "leave", actions.Renew: "renew",
         actions.Watch: "watch", actions.EndCalls: "end calls", actions.StopStoring: "stop storing",
-        actions.LeftSet: "left set",
+        actions.LeftSet: "left set", actions.TakeAgain: "take again",
     }[type(action)]  # fmt: skip
 
 

@@ -9,12 +9,22 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from mqframe_admin.rules.topic_move import MoveState
 from mqframe_testing import Cluster
 from mqframe_testing.ports import lasting_port
 from real_time import until
 
 from interop.apache import Apache
-from mqframe import Admin, LitePullConsumer, Message, MessageQueue, Producer, Puller, ReceivedMessage
+from mqframe import (
+    Admin,
+    FixError,
+    LitePullConsumer,
+    Message,
+    MessageQueue,
+    Producer,
+    Puller,
+    ReceivedMessage,
+)
 
 GROUP = "movers"
 
@@ -87,6 +97,40 @@ def test_a_store_moves_to_apaches_broker_and_back_beside_a_broker_of_ours(
             kept = puller.pull(moved, 0, wait=5.0).messages
             assert [message.body for message in kept] == [b"0", b"1", b"2", b"3", b"4"]
             assert puller.max_offset(stays) == 5
+
+
+@pytest.mark.proves("mixed clusters", by="Apache 5.3.3")
+def test_apaches_broker_is_drained_and_its_topic_moves_to_one_of_ours(
+    newest_class_path: str, tmp_path: Path
+) -> None:
+    with Cluster() as cluster, Admin(nameserver=cluster.nameserver) as admin:
+        names, conf = cluster.nameserver, "brokerClusterName=DefaultCluster\n"
+        old, moves = MessageQueue("moved", "apache-a", 0), admin.topic_moves
+        with Apache(newest_class_path, tmp_path, conf=conf, nameserver=names):
+            admin.topics.create("moved", queues=2, broker="apache-a")
+            send(names, old, b"0", b"1")
+            assert consume(names, old, 1) == [b"0"]
+            until(lambda: admin.topics.groups("moved") == [GROUP])
+            begun = moves.begin("moved", "apache-a", ["broker-a"])
+            assert (begun.targets, begun.perm, begun.left) == ({"broker-a": 2}, 4, {GROUP: 1})
+            until(lambda: {data.broker_name: data.perm for data in route(admin)} == PERMISSIONS)
+            with Producer("p", nameserver=names) as producer:
+                sent = {producer.send(Message("moved", b"%d" % n)).queue.broker_name for n in range(2, 6)}
+            assert sent == {"broker-a"}
+            with pytest.raises(FixError, match="cannot leave apache-a yet: 1 messages for group movers"):
+                moves.finish("moved", "apache-a")
+            drained = admin.brokers.drain("apache-a")
+            assert (drained.draining, drained.unconsumed[GROUP], drained.may_go) == (True, 1, False)
+            assert (drained.half, drained.in_flight) == (None, None)
+            assert consume(names, old, 1) == [b"1"]
+            until(lambda: admin.brokers.drained("apache-a").may_go)
+            done = moves.finish("moved", "apache-a")
+            assert (done.state, done.targets) == (MoveState.GONE, {"broker-a": 2})
+            assert not admin.brokers.undrain("apache-a").draining
+            assert sum(each.max_offset for each in admin.topics.stats("moved").values()) == 2 + 4
+
+
+PERMISSIONS = {"apache-a": 4, "broker-a": 6}
 
 
 def route(admin: Admin):

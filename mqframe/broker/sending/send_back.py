@@ -46,7 +46,7 @@ class SendBackProcessor(Processor):
 
     @serves(ConsumerSendMsgBack)
     def take_back(self, fields: ConsumerSendMsgBack, call: Call) -> Reply | None:
-        group = self._group(fields.group)
+        group = self._groups.need(fields.group, self._live.current.auto_create_groups)
         queues = retry_queues(group)
         if not queues:
             return Reply()  # such a group wants nothing again
@@ -80,13 +80,6 @@ class SendBackProcessor(Processor):
             self._statistics.given_up(group.group_name, properties[p.RETRY_TOPIC])
         self._statistics.add(SENT_BACK, properties[p.RETRY_TOPIC], group.group_name)
         return self._answer(call, stored)
-
-    def _group(self, name: str) -> SubscriptionGroupConfig:
-        live = self._live.current
-        group = self._groups.need(name, live.auto_create_groups)
-        if not live.permission & PERM_WRITE:
-            raise Refusal(ResponseCode.NO_PERMISSION, "this broker may not be written to at the moment")
-        return group
 
     def _retry_topic(self, group: SubscriptionGroupConfig, *, unit_mode: bool) -> TopicConfig:
         name = retry_topic(group.group_name)

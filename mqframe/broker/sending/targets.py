@@ -8,7 +8,7 @@ from mqframe.broker.tables.live_settings import LiveSettings
 from mqframe.broker.tables.statistics import PutCount, Statistics
 from mqframe.core.cluster.topic_bodies import TopicConfig
 from mqframe.core.cluster.topic_table import TopicTable
-from mqframe.core.codes import ResponseCode, SysFlag, permission_text
+from mqframe.core.codes import PERM_WRITE, ResponseCode, SysFlag, permission_text
 from mqframe.core.errors import MessageError, Refusal
 from mqframe.core.messages.names import RETRY_PREFIX, check_topic, is_closed_topic
 from mqframe.hooks.interfaces.send_rule import SendFields
@@ -60,7 +60,8 @@ class SendTargets:
         """The target of a send with `fields`.
 
         Raises `Refusal`: 29 for an illegal topic or a queue id out of range, 16 for a topic that is not for
-        producers, 17 for one that neither exists nor may be made (AbstractSendMessageProcessor.msgCheck).
+        producers, 17 for one that neither exists nor may be made (AbstractSendMessageProcessor.msgCheck); 14
+        where the broker takes none but those that come a second time.
         """
         topics = self._topics
         if self._seen_changes != topics.changes:
@@ -97,6 +98,9 @@ class SendTargets:
             raise Refusal(
                 ResponseCode.NO_PERMISSION, f"topic {name} is the system's own; it takes no messages"
             )
+        if not (self._live.current.permission & PERM_WRITE or name.startswith(RETRY_PREFIX)):
+            told = "this broker takes no new messages (broker.permission); send to another one"
+            raise Refusal(ResponseCode.SERVICE_NOT_AVAILABLE, told)
         topic = self._topics.find(name) or self._create(fields)
         target = self.of(topic)
         if self._settled(topic) and self._seen_changes == self._topics.changes:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from mqframe.core.cluster.topic_bodies import TopicConfig
+from mqframe.core.codes import PERM_WRITE
 from mqframe.core.errors import RouteError
 from mqframe.core.messages.names import DLQ_PREFIX, RETRY_PREFIX
 
@@ -53,14 +54,14 @@ def learnt_changes(
 ) -> dict[str, str | None]:
     """What the registration of `topics` by a master changes in the lists `kept` of FIFO and marked topics.
 
-    A broker's part stays in a list until it registers the topic as another kind, however long it is away. The
-    value `None`: there is no list any more.
+    A broker's part stays in a list until it registers the topic as another kind, or as one that may not be
+    written there, however long it is away. The value `None`: there is no list any more.
     """
     changes: dict[str, str | None] = {}
     for key, config in topics.items():
-        name = config.topic_name or key
-        old = kept.get(name)
-        wanted = (config.order or is_fifo(config)) and not name.startswith((RETRY_PREFIX, DLQ_PREFIX))
+        old = kept.get(name := config.topic_name or key)
+        listed = (config.order or is_fifo(config)) and config.perm & PERM_WRITE
+        wanted = listed and not name.startswith((RETRY_PREFIX, DLQ_PREFIX))
         if old is None and not wanted:
             continue
         queues = parse_order(name, old or "")
@@ -68,7 +69,6 @@ def learnt_changes(
             queues[broker_name] = config.write_queue_nums
         else:
             queues.pop(broker_name, None)
-        new = order_text(queues) or None
-        if new != old:
+        if (new := order_text(queues) or None) != old:
             changes[name] = new
     return changes

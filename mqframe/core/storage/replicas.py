@@ -49,6 +49,6 @@ class Replicas(Protocol):
     def refusal(self) -> StoreUnavailable | None:
         """Why nothing is to be stored now, and nothing further is confirmed; `None` when that is not so.
 
-        Those who wait for something that is not confirmed are told at once, with what `trouble` says. Asked
-        for before each message is stored. A copy has none: what its leader sends is always stored.
+        Those who wait for something that is not confirmed are told at once, with what `trouble` says, unless
+        `ends_waits` is false. Asked for before each message is stored. A copy has none, it stores all.
         """

@@ -99,8 +99,8 @@ class Waits:
         return self._replicas is None or end <= self._replicas.confirmed(self._confirmation.max_offset)
 
     def _is_hopeless(self, end: int) -> bool:
-        replicas = self._replicas
-        return replicas is not None and replicas.refusal() is not None and not self._is_copied(end)
+        refusal = None if self._replicas is None else self._replicas.refusal()
+        return refusal is not None and refusal.ends_waits and not self._is_copied(end)
 
     def _refused(self, end: int) -> Outcome:
         return (self._replicas and self._replicas.trouble(end)) or Outcome.NOT_COPIED

@@ -1,5 +1,5 @@
 import pytest
-from mqframe_admin.requests import UpdateAndCreateSubscriptionGroup
+from mqframe_admin.requests import UpdateAndCreateSubscriptionGroup, UpdateBrokerConfig
 from mqframe_testing.cluster_scene import ClusterScene
 
 from mqframe.core.cluster.topic_bodies import TopicConfig
@@ -199,7 +199,24 @@ async def test_a_queue_is_chosen_where_none_is_named():
         assert answer.ext["queueId"] in ("0", "1")
 
 
-async def test_write_permission_is_the_clients_business():
+async def test_a_broker_that_takes_nothing_new_refuses_with_a_code_on_which_clients_go_elsewhere():
+    async with ClusterScene(topics={"t": 2}) as world:
+        await world.client.ok(UpdateAndCreateSubscriptionGroup(), dumps({"groupName": "g"}))
+        assert (await world.client.send("t", properties=KEY)).code == 0
+        await world.client.ok(UpdateBrokerConfig(), b"brokerPermission=4")
+        for _ in range(2):
+            answer = await world.client.send("t", properties=KEY)
+            assert (answer.code, answer.remark) == (
+                14, "this broker takes no new messages (broker.permission); send to another one",
+            )  # fmt: skip
+        # What consumers failed to consume comes again.
+        assert (await world.client.send("%RETRY%g", properties=KEY)).code == 0
+        await world.client.ok(UpdateBrokerConfig(), b"brokerPermission=6")
+        assert (await world.client.send("t", properties=KEY)).code == 0
+        assert len(await stored(world, "t")) == 2
+
+
+async def test_write_permission_of_a_topic_is_the_clients_business():
     async with ClusterScene(topics={"t": 2}) as world:
         await world.cluster.create_topic("readonly", 1, perm=4)
         assert (await world.client.send("readonly", properties=KEY)).code == 0

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from mqframe.core.cluster.order_config import is_fifo, learnt_changes, order_text, parse_order
 from mqframe.core.cluster.topic_bodies import TopicConfig
@@ -50,6 +51,12 @@ def test_a_broker_leaves_the_list_when_it_registers_the_topic_as_another_kind() 
     assert learnt_changes({"t": "a:2;b:4"}, "b", topic()) == {"t": "a:2"}
     assert learnt_changes({"t": "b:4"}, "b", topic()) == {"t": None}
     assert learnt_changes({}, "b", topic()) == {}
+
+
+def test_a_broker_that_may_not_be_written_to_leaves_the_list() -> None:
+    readable = {name: structs.replace(each, perm=4) for name, each in topic(kind="FIFO").items()}
+    assert learnt_changes({"t": "a:2;b:4"}, "b", readable) == {"t": "a:2"}
+    assert learnt_changes({"t": "a:2"}, "b", readable) == {}
 
 
 def test_topics_of_groups_have_no_list() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from mqframe_replication.rules.in_sync import InSync, InSyncLimits
 from mqframe_testing.manual_clock import ManualClock
 
+from mqframe.core.errors import StoreUnavailable
 from mqframe.core.storage.outcome import Outcome
 from mqframe.store.log.waits import Waits
 
@@ -154,3 +155,21 @@ def test_one_who_asks_again_when_told_waits_behind_those_who_stay() -> None:
     log.flushed = 95
     log.heard(95)
     assert log.told == [(50, OK), (90, OK), (95, OK)]
+
+
+class Pause(StoreUnavailable):
+    """Nothing is taken, and what is there is confirmed all the same."""
+
+    ends_waits = False
+
+
+def test_who_waits_goes_on_to_do_so_while_nothing_more_is_taken() -> None:
+    log = Log(known=[0])
+    assert log.ask(50)
+    log.replicas.refusal = lambda: Pause("for a moment")  # type: ignore[method-assign, assignment, return-value]
+    log.waits.settle()
+    assert log.ask(90)
+    assert log.told == []
+    log.flushed = 90
+    log.heard(90)
+    assert log.told == [(50, OK), (90, OK)]

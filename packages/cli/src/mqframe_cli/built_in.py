@@ -22,7 +22,7 @@ class BuiltIn(NamedTuple):
 COMMANDS: Final[Mapping[str, BuiltIn]] = {
     "server": BuiltIn("server:server", "Run a name server and brokers."),
     "nameserver": BuiltIn("server:nameserver", "Run a name server."),
-    "broker": BuiltIn("server:broker", "Run a broker that registers with the given name servers."),
+    "broker": BuiltIn("broker.command:app", "Run a broker that registers with the given name servers."),
     "quickstart": BuiltIn(
         "quickstart.command:quickstart",
         "Run the whole system on this machine, on real data, and check what comes out.",

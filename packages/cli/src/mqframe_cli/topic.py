@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from mqframe_admin.rules.topic_move import MoveState
 
 from mqframe.core.cluster.order_config import TYPE_ATTRIBUTE
 from mqframe.core.errors import FixError, SettingError
@@ -118,6 +119,49 @@ def grow(
             time.sleep(DRAIN_LOOK_SECONDS)
         admin.queue_expansion.finish(expansion, group)
     return {"topic": topic, "queues": queues, "grown": expansion.growing}
+
+
+@admin_command(app)
+def move(
+    admin: Admin,
+    topic: Topic,
+    source: Annotated[str, typer.Option("--from", help="Broker that the topic leaves.")],
+    to: Annotated[
+        str, typer.Option("--to", help="Brokers that take it: B,C. None: show how far it is.")
+    ] = "",
+    group: Annotated[
+        list[str] | None, typer.Option(help="Groups that must have consumed what is left; all of the topic.")
+    ] = None,
+    wait: Annotated[float, typer.Option(help="Wait at most so long until nothing is left there, s.")] = 0.0,
+    finish: Annotated[
+        bool, typer.Option("--finish", help="Have consumers leave, too: nobody sees its queues there.")
+    ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="With --finish: though something would be lost by it.")
+    ] = False,
+) -> Shown:
+    """Move a topic from one broker to others: first what producers write, then, with --finish, its queues.
+
+    Each step may be repeated. What was sent before stays where it is, until it is consumed: a key of an
+    ordered topic may have messages at both for that time.
+    """
+    moves = admin.topic_moves
+    targets = [name for name in to.split(",") if name]
+    found = moves.begin(topic, source, targets) if targets else moves.look(topic, source, group)
+    end = time.monotonic() + wait
+    while found.state is MoveState.LEAVING and time.monotonic() < end:
+        time.sleep(DRAIN_LOOK_SECONDS)
+        found = moves.look(topic, source, group)
+    if finish:
+        found = moves.finish(topic, source, group, force=force)
+    return {
+        "topic": topic,
+        "from": source,
+        "to": ",".join(sorted(found.targets)),
+        "state": found.state.value,
+        "left": sum(found.left.values()),
+        "waits_for": "; ".join(found.objections),
+    }
 
 
 @admin_command(app)

@@ -181,7 +181,7 @@ class GetBrokerConfig(Request):
     origins: Annotated[bool | None, OURS] = None
 
 
-@request(21360, answer_body="ToldSettings", needs=cluster(Action.GET), since=ONLY_OURS)
+@request(21361, answer_body="ToldSettings", needs=cluster(Action.GET), since=ONLY_OURS)
 class GetSettings(Request):
     """All settings of a running broker, with where each value comes from and whether it may be changed."""
 
@@ -296,3 +296,22 @@ class UpdateAndGetGroupForbidden(Request):
     group: str
     topic: str
     readable: bool | None = None
+
+
+class HandOverLeadAnswer(Header):
+    """`epoch`: the term that ends; `to`: the broker that is to lead next, by number."""
+
+    epoch: Int
+    to: Int
+
+
+@request(21902, HandOverLeadAnswer, needs=cluster(Action.UPDATE), since=ONLY_OURS)
+class HandOverLead(Request):
+    """Leader of an elected group, take no more messages, have all you have confirmed, and give up the lead.
+
+    `to`: number of the broker that is to lead next, one in sync; 0: any of these. After `wait_ms` without
+    that it leads on, and says what stood in the way.
+    """
+
+    to: Int = 0
+    wait_ms: Int = 5000

@@ -15,7 +15,7 @@ from mqframe_election.rules.term import LeaderTerm
 from mqframe_testing.coordination import Fate, MemoryCoordination, MemoryEngine
 from mqframe_testing.manual_clock import ManualClock
 
-from mqframe.core.errors import StoreError
+from mqframe.core.errors import FixError, StoreError
 from mqframe.hooks.interfaces.coordination import GroupPlace, Snapshot
 
 LIMITS = ElectionLimits(lease=5, renew=1.5, margin=1, patience=1, first=5, members_min=1)
@@ -36,6 +36,7 @@ class Broker:
         self.is_clean = True
         self.refuses_to_lead = self.refuses_to_follow = False
         self.unable = ""
+        self.heirs: list[int] = []
         self.store = f"store {number}"
         self.coordination = scene.engines(scene.engine, scene.clock)
         self.elector = ElectionService(
@@ -55,6 +56,9 @@ class Broker:
 
     def unable_now(self) -> str:
         return self.unable
+
+    def take_messages(self, heir: int) -> None:
+        self.heirs.append(heir)
 
     def stop_storing(self) -> None:
         self.role = "has stopped storing"
@@ -212,6 +216,45 @@ async def test_a_leader_that_leaves_in_order_is_replaced_at_once() -> None:
         await scene.stop(1)
         await scene.clock.aadvance(0.1)
         assert scene.roles()[1:] == ["leads", "follows 2"]
+
+
+async def test_a_lead_that_is_handed_over_goes_to_the_one_named_and_who_asked_is_told() -> None:
+    async with staged() as scene:
+        first = await scene.with_three()
+        asked = asyncio.ensure_future(first.elector.hand_over(3, 5))
+        await scene.clock.aadvance(0)
+        with pytest.raises(FixError, match="hands over its lead already"):
+            await first.elector.hand_over(2, 5)
+        await scene.clock.aadvance(0.3)
+        assert await asked == 3
+        assert first.heirs == [3]
+        assert scene.roles() == ["follows 3", "follows 3", "leads"]
+        state = await scene.state()
+        assert (state.epoch, state.leader, state.preferred) == (2, 3, 0)
+
+
+async def test_a_lead_that_is_not_handed_over_stays_and_who_asked_is_told_why() -> None:
+    async with staged() as scene:
+        first = await scene.with_three()
+        first.end = 900
+        for to, why in ((7, "broker 7 is not handed the lead: it is not there"), (2, "was not confirmed in")):
+            asked = asyncio.ensure_future(first.elector.hand_over(to, 0.5))
+            await scene.clock.aadvance(1)
+            with pytest.raises(FixError, match=why):
+                await asked
+        assert first.heirs == [2, 0]
+        assert scene.roles() == ["leads", "follows 1", "follows 1"]
+
+
+async def test_who_waits_for_a_handing_over_is_told_where_the_broker_stops() -> None:
+    async with staged() as scene:
+        first = await scene.with_three()
+        first.end = 900
+        asked = asyncio.ensure_future(first.elector.hand_over(2, 60))
+        await scene.clock.aadvance(0.2)
+        await scene.stop(1)
+        with pytest.raises(FixError, match="this broker stops"):
+            await asked
 
 
 async def test_a_broker_outside_of_the_set_never_leads_and_says_what_it_waits_for() -> None:

@@ -8,9 +8,12 @@ from mqframe_election.rules.ability import (
     PROVEN_SECONDS,
     Abdication,
     Ability,
+    successor,
     successors,
 )
 from mqframe_election.rules.group import GroupState, ReplicaNote
+
+from mqframe.core.errors import FixError
 
 STATE = GroupState(epoch=4, leader=1, members=(1, 2, 3), confirmed=300)
 
@@ -67,3 +70,36 @@ def test_a_leader_abdicates_for_others_only_and_not_again_and_again() -> None:
     assert abdication.is_due("the disk is full", (2,), 1)
     assert not abdication.is_due("the disk is full", (2,), ABDICATION_SECONDS)
     assert abdication.is_due("the disk is full", (2,), 1 + ABDICATION_SECONDS)
+
+
+def test_the_lead_goes_to_whom_an_operator_names_or_to_the_first_that_may_have_it() -> None:
+    assert successor(3, STATE, notes(), (2, 3)) == 3
+    assert successor(0, STATE, notes(), (2, 3)) == 2
+    assert successor(0, STATE, notes(unable=2), (2, 3)) == 3
+
+
+@pytest.mark.parametrize(
+    ("to", "state", "found", "keeping_up", "why"),
+    [
+        (1, STATE, notes(), (2, 3), "broker 1 is not handed the lead: it leads already"),
+        (7, STATE, notes(), (2, 3), r"it is not there \(in sync: 1, 2, 3; known: 1, 2, 3\); start it"),
+        (3, GroupState(4, 1, (1, 2)), notes(), (2,), r"it is not in sync \(in sync: 1, 2\); wait until"),
+        (3, STATE, notes(unclean=3), (2, 3), "its machine failed, and it may lack what it had"),
+        (3, STATE, notes(unable=3), (2, 3), "broker 3 is not handed the lead: the disk is full"),
+        (3, STATE, notes(short=3), (2, 3), "its disk has no room for the next file of the log"),
+        (3, STATE, notes(), (2,), "it does not get what the leader sends at the moment"),
+        (
+            0,
+            STATE,
+            notes(unable=2),
+            (2,),
+            "nobody to hand the lead to: broker 2: the disk is full; broker 3: it",
+        ),
+        (0, GroupState(4, 1, (1,)), {1: notes()[1]}, (), "the leader is alone in its group"),
+    ],
+)
+def test_who_may_not_lead_is_refused_by_name(
+    to: int, state: GroupState, found: dict[int, ReplicaNote], keeping_up: tuple[int, ...], why: str
+) -> None:
+    with pytest.raises(FixError, match=why):
+        successor(to, state, found, keeping_up)

@@ -42,6 +42,25 @@ def test_nobody_claims_at_once_while_a_member_may_still_get_more_from_the_last_l
     assert not claims(2, STATE, replica(2, 400), replica(3, 350, ready=3)).at_once
 
 
+def test_the_one_for_which_the_lead_was_given_up_claims_first_though_others_are_not_ready() -> None:
+    state = STATE.preferring(3)
+    notes = replica(2, 400, ready=3), replica(3, 350)
+    found = claims(3, state, *notes)
+    assert found.at_once
+    assert found.state is not None
+    assert (found.state.members, found.state.preferred) == ((2, 3), 0)
+    assert not claims(2, state, *notes).at_once
+
+
+def test_one_who_is_gone_or_cannot_store_is_waited_for_by_nobody() -> None:
+    state = STATE.preferring(1)
+    assert claims(2, state, replica(2, 400), replica(3, 350)).at_once
+    full = msgspec.structs.replace(replica(1, 400), unable="the disk is full")
+    assert claims(2, state, full, replica(2, 400), replica(3, 350)).at_once
+    unclean = replica(1, 400, is_clean=False)
+    assert claims(2, state, unclean, replica(2, 400), replica(3, 350)).at_once
+
+
 def test_a_broker_outside_of_the_set_waits_and_is_told_for_whom() -> None:
     state = GroupState(epoch=4, leader=1, members=(1, 3), confirmed=300)
     found = claims(2, state, replica(2, 900))

@@ -29,6 +29,7 @@ EVENTS: list[events.Event] = [
     *PLAIN.values(), events.Opened(5), events.Saw(NOTHING), events.Accepted(1),
     events.Led(SyncSet(GroupState(1, 1, (1,)), 1, 0, SetLimits(1, 1, 1), 0)), events.Unanswered(""),
     events.Failed(""), events.NotRenewed(""), events.Resigned(""), events.Looked(NOTHING), events.Due(0),
+    events.HandOver(2, 5),
 ]  # fmt: skip
 
 
@@ -68,14 +69,55 @@ def test_what_no_row_of_turns_names_is_a_mistake_of_the_caller() -> None:
                     one.on(event)
 
 
+def test_a_lead_goes_round_its_group_and_nothing_acknowledged_is_lost_by_it() -> None:
+    group = Group((1.0, 1.0, 1.0))
+    for broker in group.brokers.values():
+        group.start(broker)
+    group.pass_time(12)
+    for to in (2, 3, 1, 3, 2, 1, 0, 0):
+        (leader,) = group.leaders()
+        if leader.number == to:
+            continue
+        before, terms, unled = list(group.acknowledged), len(group.terms), 0.0
+        group.tell(leader, events.HandOver(to, 2.0))
+        for _ in range(100):
+            group.pass_time(0.05)
+            unled += 0.05 * (not group.leaders())
+        (now,) = group.leaders()
+        assert leader.answers[-1] == f"{now.number} comes next"
+        assert now.number == (to or now.number) != leader.number
+        assert len(group.terms) == terms + 1
+        # Neither the end of a lease (5 s) nor the patience of the others (1 s) is waited for.
+        assert unled < 1
+        assert group.acknowledged[: len(before)] == before
+        assert len(group.acknowledged) > len(before)
+        assert group.engine.state is not None
+        assert (group.engine.state.members, group.engine.state.preferred) == ((1, 2, 3), 0)
+
+
+def test_a_lead_stays_where_the_other_broker_is_not_in_sync() -> None:
+    group = Group((1.0, 1.0, 1.0))
+    for number in (1, 2):
+        group.start(group.brokers[number])
+    group.pass_time(12)
+    (leader,) = group.leaders()
+    for to, why in ((3, "it is not there"), (7, "it is not there"), (leader.number, "it leads already")):
+        group.tell(leader, events.HandOver(to, 2.0))
+        group.pass_time(1)
+        assert leader.answers[-1].startswith(f"broker {to} is not handed the lead: {why}")
+        assert group.leaders() == [leader]
+        assert leader.takes
+
+
 WHO = st.sampled_from((1, 2, 3, 0, 0))
 """A broker by its number; 0: the one that leads, if there is any."""
 SECONDS = st.sampled_from((0.02, 0.1, 0.5, 1.5, 3.0, 6.0))
 
 
 class AnythingHappens(RuleBasedStateMachine):
-    """Three brokers, of which any may be cut off, stand still, fail or be killed at any time: what `Group`
-    asserts holds, all that happens is in the state tables, and all is well again once nothing happens."""
+    """Three brokers, of which any may be cut off, stand still, fail, hand over its lead or be killed at any
+    time: what `Group` asserts holds, all that happens is in the state tables, and all is well again once
+    nothing happens."""
 
     @initialize(rates=st.tuples(*[st.sampled_from((0.9, 1.0, 1.1))] * 3))
     def begin(self, rates: tuple[float, ...]) -> None:
@@ -128,6 +170,11 @@ class AnythingHappens(RuleBasedStateMachine):
             self.group.tell(broker, events.Resigned("its store has failed"))
         self.group.pass_time(seconds)
 
+    @rule(number=WHO, to=st.sampled_from((0, 1, 2, 3)), seconds=SECONDS)
+    def lead_is_handed_over(self, number: int, to: int, seconds: float) -> None:
+        self.group.tell(self.broker(number), events.HandOver(to, 2.0))
+        self.group.pass_time(seconds)
+
     def teardown(self) -> None:
         group = getattr(self, "group", None)
         if group is None:
@@ -149,6 +196,8 @@ class AnythingHappens(RuleBasedStateMachine):
         assert leader.members is not None
         assert (leader.members.pending, leader.members.state) == (None, group.engine.state)
         assert [broker.elector.trouble for broker in group.brokers.values()] == [""] * 3
+        assert [broker.asked for broker in group.brokers.values()] == [0] * 3
+        assert (leader.takes, group.engine.state.preferred) == (True, 0)
         before = len(group.acknowledged)
         group.pass_time(1)
         assert len(group.acknowledged) > before

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from mqframe_election.rules.group import GroupState
 from mqframe_election.rules.lease import Lease, LeaseTimes
-from mqframe_election.rules.replicas import FollowerReplicas, LeaderReplicas
+from mqframe_election.rules.replicas import FollowerReplicas, LeaderReplicas, LeadHandedOver
 from mqframe_election.rules.sync_set import SetLimits, SyncSet
 from mqframe_election.rules.term import LeaderTerm
 from mqframe_testing.manual_clock import ManualClock
@@ -207,3 +207,17 @@ def test_a_follower_whose_store_is_not_open_yet_takes_in_what_it_is_told() -> No
     replicas.tell(600)
     assert replicas.attach(1000, lambda: None) == 1000
     assert replicas.confirmed(1000) == 600
+
+
+def test_a_leader_that_hands_over_takes_nothing_and_goes_on_to_confirm_what_it_has() -> None:
+    term = Term(1, 2)
+    term.joins(2)
+    term.replicas.heir = 2
+    refusal = term.replicas.refusal()
+    assert isinstance(refusal, LeadHandedOver)
+    assert not refusal.ends_waits
+    assert "hands over its lead to broker 2" in str(refusal)
+    term.acknowledges(2, 1500)
+    assert term.replicas.confirmed(1500) == 1500
+    term.replicas.heir = 0
+    assert term.replicas.refusal() is None

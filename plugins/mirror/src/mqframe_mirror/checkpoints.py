@@ -12,14 +12,13 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Final
 
-from mqframe_mirror.link import MirrorLink
-from mqframe_mirror.reading import told
-from mqframe_mirror.topic import TopicMirror
-
 from mqframe import AsyncPuller, MessageQueue
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import AnswerError, MqframeError
 from mqframe.log import get_logger
+from mqframe_mirror.link import MirrorLink
+from mqframe_mirror.reading import told
+from mqframe_mirror.topic import TopicMirror
 
 log = get_logger("mirror")
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from mqframe_mirror.rules.marks import Mark, alone, copied_properties
-
 from mqframe import Message, ReceivedMessage, encode_element, encode_properties
 from mqframe.core.errors import MessageError
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.message import BODY_BYTES_MAX
+from mqframe_mirror.rules.marks import Mark, alone, copied_properties
 
 ALONE_BYTES: Final = BODY_BYTES_MAX - 64 * 1024
 """Copies of this size and above travel alone, and packed: brokers limit a request as they limit a body."""

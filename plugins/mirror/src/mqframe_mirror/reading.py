@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 from typing import Final
 
-from mqframe_mirror.rules.marks import SOURCE_BYTES, key_of, mark_of
-from mqframe_mirror.rules.progress import Placed
-
 from mqframe import AsyncPuller, MessageQueue, ReceivedMessage, decode_records
 from mqframe.core.errors import MqframeError, RetryError
+from mqframe_mirror.rules.marks import SOURCE_BYTES, key_of, mark_of
+from mqframe_mirror.rules.progress import Placed
 
 READ_MESSAGES: Final = 1024
 """Messages that one pull asks for where all of a queue is read; brokers give fewer, as their settings say."""

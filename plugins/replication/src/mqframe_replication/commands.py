@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import attrs
 import typer
 from mqframe_cli.extension import (
     Interval,
@@ -19,10 +20,17 @@ from mqframe_cli.extension import (
     watch,
 )
 
+from mqframe.core.errors import SettingError
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from mqframe_admin.rules.replica import Replica, RoleChanged
+    from mqframe_admin.rules.replica import LeadHanded, Replica, RoleChanged
+
+Wait = Annotated[
+    float,
+    typer.Option(help="How long the last messages may take to be in sync, else the leader goes on, s."),
+]
 
 app = new_app(help="Masters and slaves: who follows whom, and how far behind.")
 
@@ -98,16 +106,30 @@ def promote(
 @app.command()
 def elect(
     broker: Annotated[str, typer.Argument(help="Name of the group's brokers.")],
-    number: Annotated[int, typer.Argument(help="Number of the follower that is to lead.", metavar="ID")],
+    number: Annotated[
+        int | None, typer.Argument(help="Number of a follower that was not in sync.", metavar="ID")
+    ] = None,
+    to: Annotated[
+        int | None, typer.Option("--to", min=1, help="Number of the broker in sync that is to lead.")
+    ] = None,
+    wait: Wait = 5.0,
     yes: Annotated[bool, typer.Option("--yes", help="Accept the loss without being asked.")] = False,
     nameserver: NameServer = "",
     json: Json = False,
 ) -> None:
-    """Have a broker lead its elected group that was not in sync, when those that were are gone for good.
+    """Have a broker of an elected group lead: with --to one in sync, to which the leader hands over.
 
-    Shows what may be lost by it, and asks. Refused while a leader is there, and where none is needed.
+    Nothing that was acknowledged is lost by that; it is refused for brokers that are not in sync. Without
+    --to ID is forced to lead, when all that were in sync are gone for good: what may be lost by it is shown,
+    and asked for. That is refused while a leader is there, and where none is needed.
     """
+    if (number is None) == (to is None):
+        raise SettingError("say who is to lead: --to ID for one in sync, ID alone to force one that is not")
     with admin_client(nameserver) as admin:
+        if to is not None:
+            _show_handed(admin.replicas.hand_over(broker, to, wait_seconds=wait), as_json=json)
+            return
+        assert number is not None
         asked = admin.replicas.force_election(broker, number)
         if not yes:
             what = f"{broker} {number}"
@@ -124,6 +146,22 @@ def elect(
             },
             as_json=json,
         )
+
+
+@app.command()
+def step_down(
+    broker: Annotated[str, typer.Argument(help="Name of the group's brokers.")],
+    wait: Wait = 5.0,
+    nameserver: NameServer = "",
+    json: Json = False,
+) -> None:
+    """Have the leader of an elected group hand its lead to another broker in sync, whichever can take it."""
+    with admin_client(nameserver) as admin:
+        _show_handed(admin.replicas.hand_over(broker, wait_seconds=wait), as_json=json)
+
+
+def _show_handed(made: LeadHanded, *, as_json: bool) -> None:
+    show_one(attrs.asdict(made), as_json=as_json)
 
 
 def _show_change(made: RoleChanged, *, as_json: bool) -> None:

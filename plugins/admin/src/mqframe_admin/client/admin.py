@@ -26,6 +26,7 @@ from mqframe_admin.client.offsets import AsyncOffsetAdmin
 from mqframe_admin.client.policies import AsyncPolicyAdmin
 from mqframe_admin.client.queue_expansion import AsyncQueueExpansionAdmin
 from mqframe_admin.client.replicas import AsyncReplicaAdmin
+from mqframe_admin.client.topic_moves import AsyncTopicMoveAdmin
 from mqframe_admin.client.topics import AsyncTopicAdmin
 from mqframe_admin.client.users import AsyncUserAdmin
 
@@ -49,6 +50,8 @@ class AsyncAdmin(AsyncClient):
     """Topics: made, changed, deleted and looked at."""
     queue_expansion: AsyncQueueExpansionAdmin
     """More queues for a topic whose order is kept."""
+    topic_moves: AsyncTopicMoveAdmin
+    """Topics that leave a broker for others."""
     groups: AsyncGroupAdmin
     """Consumer groups: configuration, progress, lag."""
     members: AsyncMemberAdmin
@@ -101,6 +104,7 @@ class AsyncAdmin(AsyncClient):
         self.dead_letters = AsyncDeadLetterAdmin(calls, self.topics, self.messages)
         self.cluster = AsyncClusterAdmin(calls)
         self.brokers = AsyncBrokerAdmin(calls)
+        self.topic_moves = AsyncTopicMoveAdmin(calls, self.topics, self.groups, self.brokers)
         self.replicas = AsyncReplicaAdmin(calls, self.brokers)
         self.kv = AsyncKvAdmin(calls)
         self.users = AsyncUserAdmin(calls)

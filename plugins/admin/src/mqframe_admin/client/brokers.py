@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection, Mapping
 
-from mqframe.core.codes import ResponseCode
+from mqframe.core.codes import PERM_WRITE, ResponseCode
 from mqframe.core.errors import FixError
 from mqframe.core.requests import decode_fields
 from mqframe.core.requests.admin import GetBrokerRuntimeInfo
@@ -28,7 +29,9 @@ from mqframe_admin.requests import (
     UpdateBrokerConfig,
     ViewBrokerStatsData,
 )
+from mqframe_admin.rules.broker_drain import BrokerDrain, delayed, open_halves, popped, unconsumed
 
+_PERMISSION, _ALL = "brokerPermission", "6"
 _MISSING = (ResponseCode.QUERY_NOT_FOUND,)
 
 
@@ -93,6 +96,50 @@ class AsyncBrokerAdmin:
         """Let producers use `broker` again; returns the count as `wipe_write_permission`."""
         answers = await self._calls.call_nameservers(AddWritePermOfBroker(broker))
         return decode_fields(answers[-1].ext, AddAnswer).add_topic_count
+
+    async def drain(self, broker: str) -> BrokerDrain:
+        """Have all brokers of the name `broker` take no new messages; what is left in the master.
+
+        Their permission loses "write", in what they register too, so producers go elsewhere with their next
+        look at a route; delayed messages, open transactions and what is to be tried again still come. That
+        lasts over restarts, until `undrain`. Raises `FixError` when no such broker is registered.
+        """
+        await self._permit(broker, writes=False)
+        return await self.drained(broker)
+
+    async def undrain(self, broker: str) -> BrokerDrain:
+        """Have all brokers of the name `broker` take messages again. Raises as `drain`."""
+        await self._permit(broker, writes=True)
+        return await self.drained(broker)
+
+    async def drained(self, broker: str) -> BrokerDrain:
+        """What is left in the master of the name `broker`. Raises as `drain`."""
+        address = (await self._calls.masters(broker=broker))[broker]
+        config, counters, progress = await asyncio.gather(
+            self.config(address), self.runtime(address), self.progress(address)
+        )
+        return BrokerDrain(
+            broker,
+            address,
+            not int(config.get(_PERMISSION, _ALL)) & PERM_WRITE,
+            unconsumed(progress.consume_stats_list),
+            delayed(counters, address),
+            open_halves(counters),
+            popped(counters),
+        )
+
+    async def _permit(self, broker: str, *, writes: bool) -> None:
+        table = (await self._calls.cluster_info()).broker_addr_table
+        if broker not in table:
+            known = ", ".join(sorted(table)) or "none"
+            raise FixError(f"no broker named {broker} is registered; known: {known}")
+        # Slaves too: one of them may lead tomorrow.
+        for _, told in sorted(table[broker].broker_addrs.items()):
+            address = self._calls.for_operators(told)
+            before = int((await self.config(address)).get(_PERMISSION, _ALL))
+            after = before | PERM_WRITE if writes else before & ~PERM_WRITE
+            if after != before:
+                await self.update_config(address, {_PERMISSION: str(after)})
 
     async def statistic(self, address: str, name: str, key: str) -> BrokerStatsData | None:
         """One count of the broker at `address` over a minute, an hour, a day; `None` when there is none.

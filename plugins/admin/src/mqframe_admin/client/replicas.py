@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import builtins
+import contextlib
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from types import MappingProxyType
@@ -23,13 +24,14 @@ from mqframe.core.requests.roles import DemoteBroker, PromoteBroker
 from mqframe.core.storage.record import decode_record
 from mqframe_admin.client.brokers import AsyncBrokerAdmin
 from mqframe_admin.client.calls import AdminCalls, body_of, unless
-from mqframe_admin.rules.replica import ForcedElection, Replica, RoleChanged, told_log_bounds
+from mqframe_admin.requests import HandOverLead, HandOverLeadAnswer
+from mqframe_admin.rules.replica import ForcedElection, LeadHanded, Replica, RoleChanged, told_log_bounds
 from mqframe_admin.rules.role_change import RoleChange
 
 _CHANGE_SECONDS = 60.0
 _LOOK_SECONDS = 0.1
 _ROLE_TROUBLE, _ROLE_CHANGED = "roleTrouble", "roleChangedMs"
-_BROKERS = "replicationBrokers"
+_BROKERS, _LEADER = "replicationBrokers", "replicationLeader"
 _NOT_CONNECTED = "it is not connected to its master"
 _TROUBLE = "replicationTrouble"
 """A counter of slaves of this project, and of elected leaders."""
@@ -133,6 +135,46 @@ class AsyncReplicaAdmin:
         told = decode_fields(answer.ext, ForceElectionAnswer)
         members = tuple(int(each) for each in told.members.split(",") if each)
         return ForcedElection(broker, address, told.epoch, told.end, told.confirmed, members)
+
+    async def hand_over(self, broker: str, to: int = 0, *, wait_seconds: float = 5.0) -> LeadHanded:
+        """Have the leader of the elected group `broker` give up the lead for broker `to`, 0: any in sync.
+
+        It takes no messages until another one leads, and gives up once all that it has is confirmed, which
+        may take `wait_seconds`. Returns when another one leads. Raises `FixError` where no leader is found,
+        `AnswerError` where it leads on, and says why, `GiveUpError` where nobody leads for a long time.
+        """
+        before = await self._leader(broker)
+        if before is None:
+            raise FixError(
+                f"no leader of {broker} is there: see mqframe replica status. Roles that no election gives"
+                " are changed by mqframe replica demote and promote"
+            )
+        request = HandOverLead(to, int(wait_seconds * 1000))
+        timeout = wait_seconds + _CHANGE_SECONDS
+        answer = await self._calls.call(before.address, request, timeout=timeout)
+        told = decode_fields(answer.ext, HandOverLeadAnswer)
+        clock = self._calls.instance.clock
+        deadline = clock.monotonic() + _CHANGE_SECONDS
+        while clock.monotonic() < deadline:
+            now = await self._leader(broker)
+            if now is not None and now.epoch > told.epoch:
+                return LeadHanded(broker, before.number, told.to, now.number, now.address, now.epoch)
+            await clock.sleep(_LOOK_SECONDS)
+        raise GiveUpError(
+            f"{broker}: broker {before.number} gave up the lead for broker {told.to}, and nobody leads yet:"
+            " see mqframe replica status"
+        )
+
+    async def _leader(self, broker: str) -> _Leader | None:
+        """Of the elected group `broker`, as its brokers say; `None`: none of them leads."""
+        leaders = []
+        for each in await self.list(broker):
+            if each.members is not None and each.epoch is not None:
+                address = self._calls.for_operators(each.address)
+                with contextlib.suppress(RetryError):  # it has just ended
+                    number = int((await self._brokers.runtime(address)).get(_LEADER, 0))
+                    leaders.append(_Leader(each.epoch, number, address))
+        return max(leaders, default=None)
 
     async def _changed_ms(self, replica: Replica) -> int:
         """When operators changed the role of a broker, ms; 0 where they did not, or it does not say."""
@@ -244,6 +286,14 @@ class AsyncReplicaAdmin:
         return decode_record(bytes(answer.body)).store_timestamp
 
 
+class _Leader(NamedTuple):
+    """Of an elected group, by `number`, at `address`."""
+
+    epoch: int
+    number: int
+    address: str
+
+
 class _Told(NamedTuple):
     """A broker, and what it told besides: `runtime`, its counters; whether it `leads_slaves`; the `hosts` of
     those that are connected; whose slave it means to be."""
@@ -264,7 +314,7 @@ def _unregistered(told: Sequence[_Told]) -> list[Replica]:
     pairs = [each.partition("=") for each in newest.runtime[_BROKERS].split()]
     listed = {each.replica.address for each in told}
     numbers = {each.replica.broker_id for each in told}
-    numbers |= {int(each.runtime["replicationLeader"]) for each in told if each.replica.members is not None}
+    numbers |= {int(each.runtime[_LEADER]) for each in told if each.replica.members is not None}
     first = told[0].replica
     return [
         Replica(first.cluster, first.broker, int(number), address)

@@ -69,6 +69,22 @@ class ForcedElection:
 
 
 @attrs.frozen
+class LeadHanded:
+    """An elected group whose leader gave up the lead.
+
+    `before`: who led, `to`: for whom it was given up, `leader`: who leads now, at `address`, by number:
+    another one than `to` where that one died meanwhile; `epoch`: of the term that began.
+    """
+
+    broker: str
+    before: int
+    to: int
+    leader: int
+    address: str
+    epoch: int
+
+
+@attrs.frozen
 class RoleChanged:
     """A broker that was promoted or demoted.
 

@@ -13,7 +13,7 @@ from math import inf
 from typing import Final, Protocol, assert_never
 
 from mqframe.core.clock import Timer
-from mqframe.core.errors import CoordinationError, MqframeError
+from mqframe.core.errors import CoordinationError, FixError, MqframeError
 from mqframe.hooks.interfaces.coordination import Coordination, GroupPlace
 from mqframe.log import get_logger
 from mqframe.net.clock import LoopClock
@@ -52,6 +52,9 @@ class ReplicaRole(Protocol):
     async def follow(self, leader: LeaderNote | None, epoch: int) -> None:
         """Follow `leader`, who leads in `epoch`; `None`: nobody for now, and acknowledge nothing."""
 
+    def take_messages(self, heir: int) -> None:
+        """Take none from now on, for the broker `heir` is to lead next; 0: take them again."""
+
     def stop_storing(self) -> None:
         """Its term is over: store, acknowledge and confirm nothing more, from now on."""
 
@@ -80,6 +83,7 @@ class ElectionService:
         self._timer: Timer | None = None
         self._due = inf
         self._trouble = Trouble(log, clock.monotonic, level=logging.ERROR)
+        self._handed: asyncio.Future[int] | None = None
 
     # What the broker is told
 
@@ -125,6 +129,21 @@ class ElectionService:
             self.ring()
         return before
 
+    async def hand_over(self, to: int, seconds: float) -> int:
+        """Give up the lead for the broker `to`, 0: any other in sync, within `seconds`; who is to lead next.
+
+        Raises `FixError` where it stays with this broker, which says why.
+        """
+        if self._handed is not None:
+            raise FixError("this broker hands over its lead already; look who leads, and ask again")
+        asked: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self._handed = asked
+        try:
+            self._hand(events.HandOver(to, seconds))
+            return await asked
+        finally:
+            self._handed = None
+
     # The main line
 
     async def run(self) -> None:
@@ -137,6 +156,7 @@ class ElectionService:
             while not self._calls.empty():
                 self._calls.get_nowait()
             self._hand(events.Stopped())
+            self._answer(actions.Answer("this broker stops"))
             while not self._calls.empty():
                 await self._call(self._calls.get_nowait())
 
@@ -235,6 +255,12 @@ class ElectionService:
                     each.cancel()
             case actions.StopStoring():
                 self._replica.stop_storing()
+            case actions.StopTaking(to):
+                self._replica.take_messages(to)
+            case actions.TakeAgain():
+                self._replica.take_messages(0)
+            case actions.Answer():
+                self._answer(action)
             case actions.LeftSet():
                 self._replica.left_set()
             case actions.Log(level, event, values):
@@ -247,6 +273,14 @@ class ElectionService:
                 task.add_done_callback(self._beside.discard)
             case _:
                 self._calls.put_nowait(action)
+
+    def _answer(self, answer: actions.Answer) -> None:
+        if self._handed is None or self._handed.done():
+            return  # who asked has gone
+        if answer.problem:
+            self._handed.set_exception(FixError(answer.problem))
+        else:
+            self._handed.set_result(answer.to)
 
     def _show(self, problem: str) -> None:
         if problem:

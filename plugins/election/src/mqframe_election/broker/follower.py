@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from mqframe_admin.requests import HandOverLead
 from mqframe_replication.broker.followed_master import copy_of
 from mqframe_replication.broker.slave import SlavePart
 
@@ -61,6 +62,12 @@ class FollowerPart(BrokerPart):
         return (
             one("mqframe_replication_epoch", MetricKind.GAUGE, "Newest known.", self._role.replica.epoch),
         )
+
+    @serves(HandOverLead)
+    def hand_over(self, fields: HandOverLead, call: Call) -> None:
+        leader = self._leader.note
+        who = "nobody leads its group" if leader is None else f"broker {leader.id} at {leader.address} leads"
+        raise Refusal(ResponseCode.SYSTEM_ERROR, f"this broker has no lead to hand over: {who}")
 
     @serves(ForceElection)
     async def force_election(self, fields: ForceElection, call: Call) -> ForceElectionAnswer:

@@ -189,7 +189,10 @@ class RoleByElection:
             timeout = self._replication.timeout_ms / 1000
             replicas = LeaderReplicas(term, self._clock, limits, timeout)
             opened = asyncio.Event()
-            role = LeaderRole(self._replica, term, replicas, self.elector.ring, opened.set, self._group)
+            elector = self.elector
+            role = LeaderRole(
+                self._replica, term, replicas, elector.ring, opened.set, self._group, elector.hand_over
+            )
             broker = await self._make(role)
             # On disk before anything is stored in this epoch.
             self._replica.record(self._replica.history.begin(epoch, broker.store.log.max_offset))
@@ -213,6 +216,11 @@ class RoleByElection:
             self._replica.heard(epoch)
             self._leader, self._epoch = leader, max(epoch, self._epoch)
             self._part.follow(leader)
+
+    def take_messages(self, heir: int) -> None:
+        """As `Replica.take_messages`."""
+        if isinstance(self._role, LeaderRole):
+            self._role.replicas.heir = heir
 
     def stop_storing(self) -> None:
         """As `Replica.stop_storing`."""

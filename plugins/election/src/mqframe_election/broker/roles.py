@@ -15,7 +15,7 @@ from mqframe_election.rules.term import LeaderTerm
 @attrs.frozen
 class LeaderRole:
     """The leader of one term. `ring`: has the set looked at soon; `opened`: is called when the log is open to
-    followers; `brokers`: as of `ElectionService`."""
+    followers; `brokers`, `hand_over`: as of `ElectionService`."""
 
     replica: ReplicaState
     term: LeaderTerm
@@ -23,6 +23,7 @@ class LeaderRole:
     ring: Callable[[], object]
     opened: Callable[[], object]
     brokers: Callable[[], Mapping[int, str]]
+    hand_over: Callable[[int, float], Awaitable[int]]
 
 
 @attrs.frozen

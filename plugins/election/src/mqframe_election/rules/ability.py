@@ -10,6 +10,7 @@ from typing import Final
 
 import attrs
 
+from mqframe.core.errors import FixError
 from mqframe_election.rules.group import GroupState, ReplicaNote
 
 PROVEN_SECONDS: Final = 30.0
@@ -71,6 +72,46 @@ def successors(
         and replicas[number].has_room
     )
     return able if len(able) >= members_min else ()
+
+
+def successor(
+    to: int, state: GroupState, replicas: Mapping[int, ReplicaNote], keeping_up: Collection[int]
+) -> int:
+    """The broker that the leader hands its lead to: `to`, or the first that may have it where that is 0.
+
+    Raises `FixError`, which says why it may not, or why none may.
+    """
+    if to:
+        if why := _why_not(to, state, replicas, keeping_up):
+            raise FixError(f"broker {to} is not handed the lead: {why}")
+        return to
+    others = sorted({*state.members, *replicas} - {state.leader})
+    found = {each: _why_not(each, state, replicas, keeping_up) for each in others}
+    for number, why in found.items():
+        if not why:
+            return number
+    told = "; ".join(f"broker {number}: {why}" for number, why in found.items())
+    raise FixError(f"there is nobody to hand the lead to: {told or 'the leader is alone in its group'}")
+
+
+def _why_not(
+    number: int, state: GroupState, replicas: Mapping[int, ReplicaNote], keeping_up: Collection[int]
+) -> str:
+    """Why the broker `number` may not be handed the lead; empty: it may."""
+    in_sync = f"in sync: {', '.join(map(str, state.members))}"
+    if number == state.leader:
+        return "it leads already"
+    note = replicas.get(number)
+    if note is None:
+        known = ", ".join(map(str, sorted({*state.known, *state.members, *replicas})))
+        return f"it is not there ({in_sync}; known: {known}); start it"
+    if number not in state.members:
+        return f"it is not in sync ({in_sync}); wait until mqframe replica status shows it so"
+    if not note.is_clean:
+        return "its machine failed, and it may lack what it had acknowledged"
+    if note.unable or not note.has_room:
+        return note.unable or "its disk has no room for the next file of the log"
+    return "" if number in keeping_up else "it does not get what the leader sends at the moment"
 
 
 @attrs.define

@@ -114,6 +114,27 @@ class StopStoring:
 
 
 @attrs.frozen
+class StopTaking:
+    """Have the broker take no messages, and confirm what it has: the broker `to` is to lead next."""
+
+    to: int
+
+
+@attrs.frozen
+class TakeAgain:
+    """Have the broker take messages again, as before `StopTaking`."""
+
+
+@attrs.frozen
+class Answer:
+    """Tell who had the lead handed over how that ended. `problem`: why it stays; empty: the lead is given up
+    for the broker `to`."""
+
+    problem: str
+    to: int = 0
+
+
+@attrs.frozen
 class LeftSet:
     """Tell the broker that the recorded set is without it: nobody counts on what it acknowledged."""
 
@@ -137,4 +158,5 @@ class ShowTrouble:
 EngineCall = Open | Read | Announce | Claim | Change | StepDown | Leave
 MainAction = EngineCall | Lead | Follow
 SideAction = Renew | Report | Watch
-Action = MainAction | SideAction | EndCalls | StopStoring | LeftSet | Log | ShowTrouble
+AtOnce = EndCalls | StopStoring | StopTaking | TakeAgain | Answer | LeftSet | Log | ShowTrouble
+Action = MainAction | SideAction | AtOnce

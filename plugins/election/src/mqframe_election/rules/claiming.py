@@ -57,6 +57,8 @@ def candidate(
     # more where nothing tells what was acknowledged.
     first = [note for note in rivals.values() if not (recorded and note.unable)] or list(rivals.values())
     best = max(first, key=lambda note: (note.epoch, note.end, -note.id))
+    # Whom the last leader gave up its lead for had all of its log, and need wait for nobody.
+    preferred = [note for note in first if state is not None and note.id == state.preferred]
     ready = all(note.ready >= (state.epoch if state else 0) for note in first)
     is_forced = state is not None and state.forced_epoch > mine.epoch
     claimed = GroupState(
@@ -68,7 +70,8 @@ def candidate(
         forced_epoch=epoch if is_forced else state.forced_epoch if state else 0,
         known=tuple(sorted({me, *recorded, *(state.known if state else ())})),
     )
-    return Candidate(claimed, at_once=ready and best.id == me, is_last=mine not in first)
+    at_once = preferred[0].id == me if preferred else ready and best.id == me
+    return Candidate(claimed, at_once=at_once, is_last=mine not in first)
 
 
 def _members(

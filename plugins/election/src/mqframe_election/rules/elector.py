@@ -22,7 +22,7 @@ written once. What no row names cannot happen in that state.
     taking part  reported                                   taking part
     taking part  not renewed                                taking part   trouble
     <turns>                          they go on             taking part   ...
-    <turns>                          over, while it leads   ending        ..., trouble, end calls, log, follow
+    <turns>                          over, while it leads   ending        ..., end calls, answer?, log, follow
     <turns>                          over                   leaving       ..., trouble, end calls, leave
     ending       done                                       leaving       leave
     ending       unanswered, failed                         leaving       trouble, leave
@@ -32,6 +32,7 @@ written once. What no row names cannot happen in that state.
     resting      failed                                     resting       trouble
     <any>        rang                                       the same
     <any>        resigned                                   the same      trouble
+    <any>        hand over                                  the same      answer
     <any>        looked                                     the same      log?
     <any>        stopped                                    stopped       end calls?, leave?
     stopped      <any>                                      stopped
@@ -239,6 +240,12 @@ class Elector:
         if self.turns is not None:
             self._turn(event)
 
+    def _hand_over(self, event: events.HandOver) -> None:
+        if self.turns is None:
+            self._out.do(actions.Answer("this broker does not lead, it takes no part in elections for now"))
+        else:
+            self._turn(event)
+
     def _resign(self, event: events.Resigned) -> None:
         self._out.show(event.problem)
         self._lose()
@@ -252,6 +259,7 @@ _Step = Callable[[Elector, Any], None]
 _ANYWHERE: Final[Mapping[type[events.Event], _Step]] = {
     events.Rang: Elector._ring,
     events.Resigned: Elector._resign,
+    events.HandOver: Elector._hand_over,
     events.Looked: Elector._look,
     events.Stopped: Elector._stop,
 }

@@ -140,6 +140,15 @@ class Resigned:
 
 
 @attrs.frozen
+class HandOver:
+    """An operator wants the broker `to` to lead, 0: any other, and leaves `seconds` for it. An `Answer`
+    follows."""
+
+    to: int
+    seconds: float
+
+
+@attrs.frozen
 class Looked:
     """An operator's command has read the engine."""
 
@@ -161,5 +170,5 @@ class Stopped:
 Event = (
     Started | Opened | Saw | Accepted | Declined | Led | Done | Unanswered | Failed
     | Renewed | LeaseGone | Reported | NotRenewed | GroupChanged | WatchLost
-    | Rang | Resigned | Looked | Due | Stopped
+    | Rang | Resigned | HandOver | Looked | Due | Stopped
 )  # fmt: skip

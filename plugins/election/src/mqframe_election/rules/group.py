@@ -17,7 +17,8 @@ class GroupState(msgspec.Struct, frozen=True, forbid_unknown_fields=False):
     each of them has all that was ever acknowledged; `confirmed`: log offset, bytes, up to which that was
     known to be so when the state was written; `note`: what an operator forced, and what that may have lost;
     `forced_epoch`: the term that this began, 0 for none: what was confirmed before it may be gone; `known`:
-    all that were ever in sync, by number.
+    all that were ever in sync, by number; `preferred`: of the members, the one that a leader gave up its lead
+    for, 0: none. A claim, and a change of the set, take that away.
     """
 
     epoch: int = 0
@@ -27,12 +28,17 @@ class GroupState(msgspec.Struct, frozen=True, forbid_unknown_fields=False):
     note: str = ""
     forced_epoch: int = 0
     known: tuple[int, ...] = ()
+    preferred: int = 0
 
     def with_members(self, members: Iterable[int], confirmed: int) -> GroupState:
         """The same with another set, which is `known` from then on."""
         made = tuple(members)
         known = tuple(sorted({*self.known, *self.members, *made}))
-        return msgspec.structs.replace(self, members=made, confirmed=confirmed, known=known)
+        return msgspec.structs.replace(self, members=made, confirmed=confirmed, known=known, preferred=0)
+
+    def preferring(self, number: int) -> GroupState:
+        """The same with `number` as the one that is to lead next."""
+        return msgspec.structs.replace(self, preferred=number)
 
 
 class LeaderNote(msgspec.Struct, frozen=True):

@@ -15,10 +15,17 @@ from mqframe_election.rules.term import LeaderTerm
 _NOTHING: Final = 0
 
 
+class LeadHandedOver(StoreUnavailable):
+    """A leader that takes no more messages, and goes on to confirm those that it has."""
+
+    ends_waits = False
+
+
 class LeaderReplicas:
     """The `Replicas` of a leader's store: what all members of its set have, as long as it is sure to lead.
 
-    `timeout_seconds`: how long those who wait do so. `members`: there once the store is open.
+    `timeout_seconds`: how long those who wait do so. `members`: there once the store is open. `heir`: the
+    broker that is to lead next, for whom this one takes no more messages; 0: none.
     """
 
     def __init__(self, term: LeaderTerm, clock: Clock, limits: SetLimits, timeout_seconds: float) -> None:
@@ -30,6 +37,7 @@ class LeaderReplicas:
         self._moved: Callable[[], object] = lambda: None
         self._copied = _NOTHING
         self._ended = False
+        self.heir = 0
         self.members: SyncSet | None = None
         self.told: Callable[[], int] = lambda: self._copied
         """Up to where consumers may see the log: what followers are told."""
@@ -72,6 +80,11 @@ class LeaderReplicas:
             return StoreUnavailable(
                 f"this broker is no longer sure to lead in epoch {self._term.state.epoch}: another one"
                 " may be elected; send again, by a route that is asked for anew"
+            )
+        if self.heir:
+            return LeadHandedOver(
+                f"this broker hands over its lead to broker {self.heir}: send again, by a route that is asked"
+                " for anew"
             )
         members = self.members
         if members is not None and not members.has_enough:

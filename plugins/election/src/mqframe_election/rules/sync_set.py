@@ -163,6 +163,8 @@ class SyncSet:
     def wanted(self, log_end: int, now: float) -> GroupState | None:
         """The set that should be recorded in place of the present one; `None`: it is as it should be.
 
+        One who was to lead next, while this broker leads still, is to be forgotten.
+
         Nothing is wanted while an earlier wish is under way.
         """
         if self.pending is not None:
@@ -173,7 +175,7 @@ class SyncSet:
             staying = [number for number in self.state.members if number not in forced_out]
         joining = [number for number in sorted(self._others) if self._may_join(number, log_end, now)]
         members = tuple(sorted({*staying, *joining}))
-        if members == tuple(sorted(self.state.members)):
+        if members == tuple(sorted(self.state.members)) and not self.state.preferred:
             return None
         return self.state.with_members(members, self.confirmed)
 

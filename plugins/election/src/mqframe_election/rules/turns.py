@@ -8,6 +8,8 @@ end with, written once. What no row names cannot happen in that state.
     waiting        rang, group changed                             <turn>
     waiting        watch lost                                      waiting
     waiting        lost                                            <turn>
+    waiting        hand over           it leads                    <turn>         answer?
+    waiting        hand over           it does not                 waiting        answer
     waiting        due                 long enough, or the watch's <turn>
     waiting        failed              the broker, at once         over
     waiting        due                 not yet                     waiting        watch?
@@ -26,9 +28,10 @@ end with, written once. What no row names cannot happen in that state.
     taking over    unanswered, failed                              giving back    step down
     giving back    done                                            over
     giving back    unanswered, failed                              over
-    changing       accepted                                        <end of turn>  log
+    changing       accepted            the set                     <end of turn>  log
+    changing       accepted            who comes next              abdicating     log, answer, ..., step down
     changing       declined                                        <end of turn>
-    abdicating     done                                            deposing       log, follow
+    abdicating     done                                            deposing       answer?, log, follow
     abdicating     unanswered                                      <end of turn>
     deposing       done                                            <end of turn>
     <call>         unanswered                                      <end of turn>
@@ -36,14 +39,18 @@ end with, written once. What no row names cannot happen in that state.
     <call>         rang, group changed                             the same
     <call>         watch lost                                      the same
     <call>         lost                                            the same
+    <call>         hand over                                       the same       answer?
     <call>         due                                             the same       watch?
 
     <turn>                             the lease is lost           over
     <turn>                             it can store, or not, anew  telling        announce
     <turn>                             else                        looking        read
-    <leader>                           claim or place in set gone  deposing       log, follow
+    <leader>                           claim or place in set gone  deposing       answer?, log, follow
     <leader>                           others can store, not it    abdicating     log, stop storing, step down
     <leader>                           the set is to change        changing       change
+    <leader>                           it hands over, and may not  <end of turn>  take again?, answer
+    <leader>                           it hands over, newly        <end of turn>  stop taking
+    <leader>                           it hands over, all is there changing       change
     <leader>                           else                        <end of turn>
     <other>                            a claim of its own stands   <won>
     <other>                            somebody leads              following      follow
@@ -66,15 +73,14 @@ from typing import Any, Final
 import msgspec
 
 from mqframe_election.rules import actions, events
-from mqframe_election.rules.ability import successors
 from mqframe_election.rules.group import GroupState, GroupView, LeaderNote, ReplicaNote
 from mqframe_election.rules.group_watch import GroupWatch, WatchState
+from mqframe_election.rules.leading import Leading
 from mqframe_election.rules.lease import Lease
 from mqframe_election.rules.member import ElectionMember
 from mqframe_election.rules.outbox import Outbox
 from mqframe_election.rules.seeking import Seeking
 from mqframe_election.rules.states import TurnState
-from mqframe_election.rules.sync_set import SyncSet
 from mqframe_election.rules.term import LeaderTerm
 
 _LOST: Final = "the lease of this broker was lost; it opens another one"
@@ -98,7 +104,7 @@ class Turns:
         self._out = out
         self._seeking = Seeking(me.number, me.limits)
         self._watch = GroupWatch()
-        self._members: SyncSet | None = None
+        self._leading: Leading | None = None
         self._claims: set[str] = set()
         self._claimed = GroupState()
         self._until = inf
@@ -204,45 +210,31 @@ class Turns:
     # As leader
 
     def _as_leader(self, view: GroupView) -> None:
-        members, moment = self._members, self._out.moment
-        assert members is not None
+        leading = self._leading
+        assert leading is not None
         is_mine = view.leader is not None and view.leader.claim in self._claims
         if not is_mine or view.state is None or self._number not in view.state.members:
             self.depose(TurnState.DEPOSING)
-            return
-        if view.version != members.version:
-            # What was sent without an answer took effect, or nothing that was sent still can.
-            members.settled(view.state, view.version)
-        members.unable = frozenset(n for n, note in view.replicas.items() if note.unable) - {self._number}
-        keeping_up = members.keeping_up(moment.mine.end, moment.now)
-        others = successors(members.state, view.replicas, keeping_up, self._me.limits.members_min)
-        if self._me.abdication.is_due(moment.unable, others, moment.now):
-            self._abdicate(others)
-        elif (wanted := members.pending or members.wanted(moment.mine.end, moment.now)) is not None:
-            # Without an answer it stays pending, and is sent again with the version as it is read then: so
-            # the first one either was this version's change, or can be none any more.
-            members.sent(wanted)
-            self._go(TurnState.CHANGING, actions.Change(wanted, members.version))
+        elif (call := leading.look(view)) is None:
+            self._end(again=leading.again)
         else:
-            self._end()
+            gives_up = isinstance(call, actions.StepDown)
+            self._go(TurnState.ABDICATING if gives_up else TurnState.CHANGING, call)
 
     def _changed(self, event: events.Accepted) -> None:
-        members = self._members
-        assert members is not None
-        wanted = members.pending
-        assert wanted is not None
-        self._out.log("info", "the set in sync changed", members=wanted.members, epoch=wanted.epoch)
-        members.settled(wanted, event.version)
-        self._refused(event)  # what was counted on changed
+        assert self._leading is not None
+        call = self._leading.changed(event.version)
+        if call is None:
+            self._refused(event)  # what was counted on changed
+        else:
+            self._go(TurnState.ABDICATING, call)
 
-    def _abdicate(self, others: tuple[int, ...]) -> None:
-        """Give up the lead, and only then stop what leads: a disk that does not answer may hold that up."""
-        self._out.log(
-            "error", "this broker gives up the lead, for it cannot store",
-            problem=self._out.moment.unable, others=", ".join(map(str, others)),
-        )  # fmt: skip
-        self._out.do(actions.StopStoring())
-        self._go(TurnState.ABDICATING, actions.StepDown())
+    def _hand_over(self, event: events.HandOver) -> None:
+        if self._leading is None:
+            self._out.do(actions.Answer("this broker does not lead, or has only begun to"))
+            return
+        self._leading.hand_over(event)
+        self._ring()
 
     def _abdicated(self, event: events.Event) -> None:
         self.depose(TurnState.DEPOSING)
@@ -256,7 +248,9 @@ class Turns:
         """End the term of this broker, which follows nobody from then on."""
         assert self.term is not None
         epoch = self.term.state.epoch
-        self.term = self._members = None
+        if self._leading is not None:
+            self._leading.end()
+        self.term = self._leading = None
         self._claims.clear()
         self._out.log("warning", "this broker leads no more", epoch=epoch)
         self._go(state, actions.Follow(None, epoch))
@@ -319,7 +313,7 @@ class Turns:
         self._go(TurnState.TAKING_OVER, actions.Lead(self.term))
 
     def _led(self, event: events.Led) -> None:
-        self._members = event.members
+        self._leading = Leading(self._me, event.members, self._out)
         self._end()
 
     def _not_led(self, event: events.Unanswered | events.Failed) -> None:
@@ -363,6 +357,7 @@ _BESIDE: Final[Mapping[type[events.Event], _Step]] = {
     events.GroupChanged: Turns._group_changed,
     events.WatchLost: Turns._watch_lost,
     events.Due: Turns._due,
+    events.HandOver: Turns._hand_over,
 }
 _CALL: Final[Mapping[type[events.Event], _Step]] = {
     **_BESIDE,

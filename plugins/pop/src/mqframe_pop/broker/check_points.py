@@ -96,6 +96,10 @@ class CheckPointService(BrokerService):
         self._revive_log.arrived(queue_id, max_offset)
         self._arm()
 
+    def counters(self) -> dict[str, str]:
+        """How many messages are in flight: popped, and not acknowledged yet."""
+        return {"popInFlight": str(self.table.all_in_flight)}
+
     async def metrics(self) -> Sequence[Metric]:
         """What is in flight, and what comes back."""
         return pop_families(self._revive_log, self._reviver)

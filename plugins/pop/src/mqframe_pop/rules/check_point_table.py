@@ -50,6 +50,11 @@ class CheckPointTable:
         """How many messages of a queue are in flight."""
         return self._in_flight.get((topic, group), {}).get(queue_id, 0)
 
+    @property
+    def all_in_flight(self) -> int:
+        """How many messages of all queues are in flight."""
+        return sum(sum(queues.values()) for queues in self._in_flight.values())
+
     def next_offset(self, queue: GroupQueue) -> int:
         """Where the next pop of the queue begins; -1 where the group's stored offset says it."""
         points = self._queues.get(queue)

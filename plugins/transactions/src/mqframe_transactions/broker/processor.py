@@ -162,6 +162,10 @@ class TransactionProcessor(BrokerService):
             self._halves.roll_back(half)
             self._ends.rolled_back(half)
 
+    def counters(self) -> dict[str, str]:
+        """How many transactions are open."""
+        return {"halfMessages": str(self._halves.table.open(self._halves.end))}
+
     async def metrics(self) -> Sequence[Metric]:
         """How many transactions are open, and how others ended."""
         halves = self._halves.table.open(self._halves.end)

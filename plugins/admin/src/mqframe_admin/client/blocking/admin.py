@@ -25,6 +25,7 @@ from mqframe_admin.client.blocking.offsets import OffsetAdmin
 from mqframe_admin.client.blocking.policies import PolicyAdmin
 from mqframe_admin.client.blocking.queue_expansion import QueueExpansionAdmin
 from mqframe_admin.client.blocking.replicas import ReplicaAdmin
+from mqframe_admin.client.blocking.topic_moves import TopicMoveAdmin
 from mqframe_admin.client.blocking.topics import TopicAdmin
 from mqframe_admin.client.blocking.users import UserAdmin
 
@@ -50,6 +51,9 @@ class Admin(SyncClient[AsyncAdmin]):
 
     queue_expansion: QueueExpansionAdmin
     """More queues for a topic whose order is kept."""
+
+    topic_moves: TopicMoveAdmin
+    """Topics that leave a broker for others."""
 
     groups: GroupAdmin
     """Consumer groups: configuration, progress, lag."""
@@ -102,6 +106,7 @@ class Admin(SyncClient[AsyncAdmin]):
         )
         self.topics = TopicAdmin(self, self._client.topics)
         self.queue_expansion = QueueExpansionAdmin(self, self._client.queue_expansion)
+        self.topic_moves = TopicMoveAdmin(self, self._client.topic_moves)
         self.groups = GroupAdmin(self, self._client.groups)
         self.members = MemberAdmin(self, self._client.members)
         self.allocation = AllocationAdmin(self, self._client.allocation)

@@ -13,6 +13,7 @@ from mqframe.core.wire.frame import Frame
 from mqframe_admin.bodies import BrokerStatsData, ConsumeStatsList, SettingInForce
 from mqframe_admin.client.blocking.subject import SyncSubject
 from mqframe_admin.client.brokers import AsyncBrokerAdmin
+from mqframe_admin.rules.broker_drain import BrokerDrain
 
 
 class BrokerAdmin(SyncSubject[AsyncBrokerAdmin]):
@@ -55,6 +56,23 @@ class BrokerAdmin(SyncSubject[AsyncBrokerAdmin]):
     def add_write_permission(self, broker: str) -> int:
         """Let producers use `broker` again; returns the count as `wipe_write_permission`."""
         return self._call(self._client.add_write_permission, broker)
+
+    def drain(self, broker: str) -> BrokerDrain:
+        """Have all brokers of the name `broker` take no new messages; what is left in the master.
+
+        Their permission loses "write", in what they register too, so producers go elsewhere with their next
+        look at a route; delayed messages, open transactions and what is to be tried again still come. That
+        lasts over restarts, until `undrain`. Raises `FixError` when no such broker is registered.
+        """
+        return self._call(self._client.drain, broker)
+
+    def undrain(self, broker: str) -> BrokerDrain:
+        """Have all brokers of the name `broker` take messages again. Raises as `drain`."""
+        return self._call(self._client.undrain, broker)
+
+    def drained(self, broker: str) -> BrokerDrain:
+        """What is left in the master of the name `broker`. Raises as `drain`."""
+        return self._call(self._client.drained, broker)
 
     def statistic(self, address: str, name: str, key: str) -> BrokerStatsData | None:
         """One count of the broker at `address` over a minute, an hour, a day; `None` when there is none.

@@ -10,7 +10,7 @@ import builtins
 
 from mqframe_admin.client.blocking.subject import SyncSubject
 from mqframe_admin.client.replicas import AsyncReplicaAdmin
-from mqframe_admin.rules.replica import ForcedElection, Replica, RoleChanged
+from mqframe_admin.rules.replica import ForcedElection, LeadHanded, Replica, RoleChanged
 
 
 class ReplicaAdmin(SyncSubject[AsyncReplicaAdmin]):
@@ -69,6 +69,15 @@ class ReplicaAdmin(SyncSubject[AsyncReplicaAdmin]):
         needed.
         """
         return self._call(self._client.force_election, broker, broker_id, accept_loss=accept_loss)
+
+    def hand_over(self, broker: str, to: int = 0, *, wait_seconds: float = 5.0) -> LeadHanded:
+        """Have the leader of the elected group `broker` give up the lead for broker `to`, 0: any in sync.
+
+        It takes no messages until another one leads, and gives up once all that it has is confirmed, which
+        may take `wait_seconds`. Returns when another one leads. Raises `FixError` where no leader is found,
+        `AnswerError` where it leads on, and says why, `GiveUpError` where nobody leads for a long time.
+        """
+        return self._call(self._client.hand_over, broker, to, wait_seconds=wait_seconds)
 
     def log_range(self, address: str) -> tuple[int, int]:
         """Where the log of the broker at `address` begins and ends, bytes. Raises `BadAnswer`."""

@@ -1,0 +1,1 @@
+"""`mqframe broker`."""
