@@ -77,7 +77,8 @@ def test_links_lead_to_other_pages_and_keep_what_was_asked_for():
 
 
 def test_one_page_needs_no_links():
-    assert listing().around(listing().listed(["a"], str), "topics") == [Note("1 topics.")]
+    assert listing().around(listing().listed(["a"], str), "topics") == [Note("1 topic.")]
+    assert listing().around(listing().listed(["a", "b"], str), "topics") == [Note("2 topics.")]
     assert listing().around(listing().listed([], str), "topics") == []
 
 

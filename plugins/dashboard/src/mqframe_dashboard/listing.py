@@ -88,7 +88,8 @@ class Listing:
     def around(self, listed: Listed[Any], what: str) -> list[Part]:
         """How much of `what`, such as "topics", is shown, and links to the pages before and behind."""
         if listed.pages == 1:
-            return [Note(f"{listed.total:,} {what}.")] if listed.total else []
+            said = what.removesuffix("s") if listed.total == 1 else what
+            return [Note(f"{listed.total:,} {said}.")] if listed.total else []
         begin = (listed.number - 1) * self._rows + 1
         end = begin + len(listed.rows) - 1
         said = f"{begin:,} to {end:,} of {listed.total:,} {what}, page {listed.number} of {listed.pages}."

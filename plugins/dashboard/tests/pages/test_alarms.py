@@ -46,7 +46,7 @@ def test_a_group_that_is_behind_alone_is_an_alarm_on_every_page(open_browser, mq
         admin.groups.create("audit")
         admin.offsets.reset("audit", "orders", 0)
     browser = open_browser(mqframe_cluster.nameserver, interval=0.01)
-    said = "Group audit is 1 messages behind, and no member is online."
+    said = "Group audit is 1 message behind, and no member is online."
     until(lambda: said in browser.page("/alarms"))
     for path in ("/", "/topics", "/configuration", "/messages"):
         page = ParsedPage(browser.page(path))

@@ -166,5 +166,6 @@ def _letters(seen: ClusterSeen) -> Iterator[ClusterAlarm]:
 def _groups(seen: ClusterSeen) -> Iterator[ClusterAlarm]:
     for each in sorted(seen.groups, key=lambda each: (-each.lag, each.name)):
         if each.members == 0 and each.lag:
-            text = f"Group {each.name} is {each.lag:,} messages behind, and no member is online."
+            messages = f"{each.lag:,} message{'s' * (each.lag != 1)}"
+            text = f"Group {each.name} is {messages} behind, and no member is online."
             yield ClusterAlarm(link("group", text, name=each.name))
