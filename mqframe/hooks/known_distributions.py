@@ -146,7 +146,7 @@ KNOWN_REQUESTS: Final[Mapping[int, str]] = {
         "mqframe-plugin-assignment": "400 401 402",
         "mqframe-plugin-transactions": "21320",
         "mqframe-plugin-schedules": "21330 21331 21332 21333 21334",
-        "mqframe-plugin-quotas": "21380 21381 21382 21383 21384",
+        "mqframe-plugin-quotas": "21380 21381 21382 21383",
         "mqframe-plugin-pop": "200050 200051 200052 200053 200054 200055 200056 200151",
     }.items()
     for name in map(int, names.split())

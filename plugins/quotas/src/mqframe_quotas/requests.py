@@ -31,8 +31,3 @@ class DeleteQuota(Request):
 
     kind: str
     name: str
-
-
-@request(21384, answer_body="QuotaTable", needs=cluster(Action.GET))
-class GetKeptQuotas(Request):
-    """Those that operators set, which slaves copy."""

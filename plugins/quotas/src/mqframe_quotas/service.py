@@ -17,11 +17,10 @@ from mqframe_quotas.bodies import QuotaLeft, QuotaState, QuotaStates, QuotaTable
 from mqframe_quotas.limiting import Limiting
 from mqframe_quotas.measured import families
 from mqframe_quotas.path import QuotaPath
-from mqframe_quotas.requests import DeleteQuota, GetKeptQuotas, ListQuotas, SetQuota, ShowQuota
+from mqframe_quotas.requests import DeleteQuota, ListQuotas, SetQuota, ShowQuota
 from mqframe_quotas.rules.book import Book
 from mqframe_quotas.rules.limits import KINDS, Quota, problem_of, read_lines
 from mqframe_quotas.settings import QuotaSettings
-from mqframe_quotas.slave_copies import QuotaCopies, saved_quotas
 from mqframe_quotas.table import KeptQuotas
 
 
@@ -33,7 +32,6 @@ class Quotas(BrokerService):
     """
 
     Settings = QuotaSettings
-    SlaveCopies = QuotaCopies
 
     def __init__(self, port: BrokerPort) -> None:
         self._port = port
@@ -45,7 +43,7 @@ class Quotas(BrokerService):
 
     def tables(self) -> Sequence[SavedTable]:
         """What operators set."""
-        return (saved_quotas(self._kept),)
+        return (SavedTable("quotas.json", QuotaTable, self._kept, at_once=True),)
 
     def around(self, handlers: Mapping[int, Handler], path: Any) -> tuple[Mapping[int, Handler], Any]:
         """Have those heed quotas that these are about; `path` is taken while there are none."""
@@ -143,11 +141,6 @@ class Quotas(BrokerService):
                 f" that were: {known}; what settings say is changed there (quotas.limits)",
             )
         return NoHeader()
-
-    @serves(GetKeptQuotas)
-    def kept(self, fields: GetKeptQuotas, call: Call) -> QuotaTable:
-        """Those that were set."""
-        return self._kept.dump()
 
     def _stands(self) -> bool:
         """Whether there is any quota, by the settings as they are now."""

@@ -11,7 +11,7 @@ from mqframe_quotas.rules.limits import Quota
 class KeptQuotas:
     """By whose they are. `changed`: called after every change."""
 
-    def __init__(self, changed: Callable[[], object] = lambda: None) -> None:
+    def __init__(self, changed: Callable[[], object]) -> None:
         self._changed = changed
         self.changes = 0
         self.quotas: dict[tuple[str, str], Quota] = {}

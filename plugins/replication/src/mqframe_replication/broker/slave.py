@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
 
 from mqframe.broker.cluster.registration import MasterPlace
 from mqframe.broker.sections import BrokerSections
@@ -39,9 +38,6 @@ from mqframe_replication.sections import replication_of
 from mqframe_replication.settings import CUT
 from mqframe_replication.stream.fetching import fetch
 from mqframe_replication.stream.follower import MasterFollower
-
-COPIED_SERVICES: Final = (*STANDARD_SERVICES, "quotas")
-"""Services whose tables slaves copy where they are installed: what operators set is to outlive a master."""
 
 
 def refused_at_slaves(
@@ -100,7 +96,7 @@ class SlavePart(BrokerPart):
         self._live = state.live
         self._master = master
         self._behind = BehindLog(state.store, client)
-        copies = state.plugins.slave_copies(COPIED_SERVICES, state)
+        copies = state.plugins.slave_copies(STANDARD_SERVICES, state)
         tables = [table for each in copies for table in each.tables()]
         self._tables = CopiedTables(state, client, self._behind, tables)
         files = [file for each in copies for file in each.files()]
