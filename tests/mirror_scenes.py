@@ -82,7 +82,7 @@ class MirrorScene:
                 for lane in topic.lanes.values()
             )
 
-        await self.until(is_copied)
+        await self.until(is_copied, 600.0)
 
     async def copy_once(self, *, back: bool = False, **said: Any) -> None:
         """A mirror that begins, copies all that is there, and ends."""

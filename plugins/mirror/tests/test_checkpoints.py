@@ -15,16 +15,16 @@ def kept(cluster) -> int | None:
 async def test_the_source_has_what_is_copied_and_the_target_what_was_a_while_ago() -> None:
     async with MirrorScene({"orders": 1}) as scene:
         await scene.tokyo.send("orders", b"0", b"1")
-        mirror = await scene.begin(commit_seconds=1.0, margin_seconds=10.0)
+        mirror = await scene.begin(commit_seconds=1.0, margin_seconds=600.0)
         await scene.copied(mirror)
         await scene.pass_time(2)
         assert (kept(scene.tokyo), kept(scene.berlin)) == (2, None)
-        await scene.until(lambda: kept(scene.berlin) == 2)
+        await scene.until(lambda: kept(scene.berlin) == 2, 2000.0, step=5.0)
         await scene.tokyo.send("orders", b"2")
         await scene.copied(mirror)
         await scene.pass_time(2)
         assert (kept(scene.tokyo), kept(scene.berlin)) == (3, 2)
-        await scene.until(lambda: kept(scene.berlin) == 3)
+        await scene.until(lambda: kept(scene.berlin) == 3, 2000.0, step=5.0)
 
 
 async def test_an_end_in_good_order_commits() -> None:

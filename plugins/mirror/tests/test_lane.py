@@ -182,7 +182,7 @@ async def test_lag_is_told_while_the_target_is_away() -> None:
         await scene.pass_time(20)
         tally = lane_of(mirror).tally
         assert tally.lag == 10
-        assert 15 < tally.lag_seconds(scene.clock.now_ms()) < 60
+        assert tally.lag_seconds(scene.clock.now_ms()) > 15
         assert tally.problem
         await scene.berlin.cluster.start_broker()
         await scene.copied(mirror)

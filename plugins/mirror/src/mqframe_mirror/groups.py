@@ -13,10 +13,10 @@ from typing import Final
 
 from mqframe import MessageQueue
 from mqframe.core.errors import MqframeError
-from mqframe.core.messages.names import is_system_group
 from mqframe.log import get_logger
 from mqframe_mirror.link import MirrorLink
 from mqframe_mirror.reading import bounds, placed, told
+from mqframe_mirror.rules.marks import mirror_group
 from mqframe_mirror.rules.progress import Consumed, first_unconsumed
 from mqframe_mirror.rules.topics import chosen_groups
 from mqframe_mirror.topic import TopicMirror
@@ -47,7 +47,7 @@ class GroupProgress:
         """
         link = self._link
         configs = await link.source.admin.groups.configs()
-        own = {group for group in configs if is_system_group(group) or group == link.group}
+        own = {link.group, mirror_group(link.target.name, link.source.name)}
         chosen = chosen_groups(configs.keys() - own, link.settings.groups)
         there = set(await link.target.admin.groups.list()) if chosen else set()
         for group in chosen:

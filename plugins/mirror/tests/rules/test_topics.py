@@ -76,10 +76,9 @@ def test_topics_of_brokers_and_clusters_are_the_systems() -> None:
     assert internal_topics(["broker-a"], ["Default"]) == {"broker-a", "Default", "Default_REPLY_TOPIC"}
 
 
-def test_groups_are_chosen_likewise() -> None:
-    assert chosen_groups(["billing", "ship-eu", "ship-us"], ["ship-*", "billing"]) == [
-        "billing",
-        "ship-eu",
-        "ship-us",
-    ]
-    assert chosen_groups(["billing"], []) == []
+def test_groups_are_chosen_likewise_but_for_those_of_mirrors() -> None:
+    there = ["billing", "ship-eu", "ship-us"]
+    assert chosen_groups([*there, "tax"], ["ship-*", "billing"]) == there
+    assert chosen_groups(there, []) == []
+    assert chosen_groups([*there, "mirror-a-b", "TOOLS_CONSUMER"], ["*"]) == there
+    assert chosen_groups(["mirror-shop", "mirror-a-b"], ["mirror-shop"]) == ["mirror-shop"]

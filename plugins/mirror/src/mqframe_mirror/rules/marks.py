@@ -133,6 +133,10 @@ def is_cluster_name(name: str) -> bool:
     return plain.isascii() and plain.isalnum() and len(name) <= GROUP_LENGTH_MAX // 3
 
 
+MIRROR_PREFIX: Final = "mirror-"
+"""How groups of mirrors begin."""
+
+
 def mirror_group(source: str, target: str) -> str:
     """The consumer group by which brokers keep the progress of the mirror from `source` to `target`."""
-    return f"mirror-{source}-{target}"
+    return f"{MIRROR_PREFIX}{source}-{target}"

@@ -10,7 +10,8 @@ from typing import Final
 import attrs
 
 from mqframe.core.errors import MessageError, SettingError
-from mqframe.core.messages.names import check_topic, is_system_topic, reply_topic
+from mqframe.core.messages.names import check_topic, is_system_group, is_system_topic, reply_topic
+from mqframe_mirror.rules.marks import MIRROR_PREFIX
 
 SAME: Final = "{topic}"
 """Topics are called at the target as at the source."""
@@ -85,8 +86,16 @@ class TopicChoice:
 
 
 def chosen_groups(groups: Iterable[str], wanted: Sequence[str]) -> list[str]:
-    """Those of `groups` that `wanted` names, by name or by patterns with "*", sorted."""
-    return sorted(group for group in set(groups) if _meant(group, wanted))
+    """Those of `groups` that `wanted` names, by name or by patterns with "*", sorted.
+
+    Patterns mean no groups of the system, nor those of mirrors, which have their own way to the target.
+    """
+    return sorted(
+        group
+        for group in set(groups)
+        if group in wanted
+        or (_meant(group, wanted) and not is_system_group(group) and not group.startswith(MIRROR_PREFIX))
+    )
 
 
 def _meant(name: str, wanted: Iterable[str]) -> bool:
