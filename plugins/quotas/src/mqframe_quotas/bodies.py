@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mqframe.core.wire.bodies import Body
-from mqframe_quotas.rules.limits import Quota
+from mqframe_quotas.rules.limits import COUNTS, Quota
 
 
 class QuotaTable(Body):
@@ -26,6 +26,23 @@ class QuotaState(Body):
     used: dict[str, int] = {}
     throttled: dict[str, int] = {}
     in_use: dict[str, int] = {}
+
+    def rows(self) -> list[dict[str, str | int | None]]:
+        """What people are shown of it, a row for each limit."""
+        limits: dict[str, int | None] = {**self.quota.limits} or {"": None}
+        return [
+            {
+                "kind": self.quota.kind,
+                "name": self.quota.name,
+                "broker": self.broker,
+                "limit": limit,
+                "most": most,
+                "used": (self.in_use if limit in COUNTS else self.used).get(limit, 0),
+                "throttled": self.throttled.get(limit, 0),
+                "from": "set" if self.kept else "settings",
+            }
+            for limit, most in limits.items()
+        ]
 
 
 class QuotaStates(Body):

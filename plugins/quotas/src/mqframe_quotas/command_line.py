@@ -8,8 +8,7 @@ import typer
 from mqframe_cli.extension import Json, NameServer, access, new_app, show, show_one
 
 from mqframe_quotas.admin import QuotasAdmin
-from mqframe_quotas.bodies import QuotaState
-from mqframe_quotas.rules.limits import COUNTS, Quota
+from mqframe_quotas.rules.limits import Quota
 
 if TYPE_CHECKING:
     from mqframe import Admin
@@ -55,7 +54,7 @@ def list_quotas(broker: Broker = None, nameserver: NameServer = "", json: Json =
     """List the quotas in force, with what was used of them since each broker started."""
     with _admin(nameserver) as admin:
         states = QuotasAdmin(admin, broker=broker).list()
-    rows = [row for state in states for row in _rows(state)]
+    rows = [row for state in states for row in state.rows()]
     show(rows, as_json=json, empty="there is no quota yet")
 
 
@@ -89,24 +88,6 @@ def delete(
     with _admin(nameserver) as admin:
         QuotasAdmin(admin, broker=broker).delete(kind, name)
     show_one({"kind": kind, "name": name, "deleted": True}, as_json=json)
-
-
-def _rows(state: QuotaState) -> list[dict[str, Any]]:
-    quota = state.quota
-    place = {"kind": quota.kind, "name": quota.name, "broker": state.broker}
-    origin = "set" if state.kept else "settings"
-    limits: dict[str, int | None] = {**quota.limits} or {"": None}
-    return [
-        {
-            **place,
-            "limit": limit,
-            "most": most,
-            "used": (state.in_use if limit in COUNTS else state.used).get(limit, 0),
-            "throttled": state.throttled.get(limit, 0),
-            "from": origin,
-        }
-        for limit, most in limits.items()
-    ]
 
 
 def _admin(nameserver: str) -> Admin:
