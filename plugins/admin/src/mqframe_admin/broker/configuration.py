@@ -17,7 +17,12 @@ from mqframe.core.wire.bodies import DataVersion
 from mqframe.core.wire.loose_json import dumps
 from mqframe.hooks.interfaces import BrokerPort
 from mqframe_admin.broker.processor import AdminProcessor
-from mqframe_admin.requests import ExportRocksdbConfigToJson, GetBrokerConfig, UpdateBrokerConfig
+from mqframe_admin.requests import (
+    ExportRocksdbConfigToJson,
+    GetBrokerConfig,
+    HandOverLead,
+    UpdateBrokerConfig,
+)
 
 
 class ConfigurationProcessor(AdminProcessor):
@@ -61,6 +66,15 @@ class ConfigurationProcessor(AdminProcessor):
             # exportMetrics shows it as the number of processors.
             "clientCallbackExecutorThreads": str(os.cpu_count() or 1),
         }
+
+    @serves(HandOverLead)
+    def hand_over(self, fields: HandOverLead, call: Call) -> None:
+        # Brokers of elected groups put their own answers in the place of this one.
+        raise Refusal(
+            ResponseCode.SYSTEM_ERROR,
+            "this broker is of no group that elects its leader (replication.role = ELECTED); roles that are"
+            " set by hand are changed by mqframe replica demote and promote",
+        )
 
     @serves(ExportRocksdbConfigToJson)
     async def export_tables(self, fields: ExportRocksdbConfigToJson, call: Call) -> Reply:
