@@ -9,6 +9,7 @@ from mqframe_admin.requests import (
     ExportRocksdbConfigToJson,
     GetBrokerConfig,
     GetSettings,
+    HandOverLead,
     UpdateBrokerConfig,
 )
 from mqframe_testing.cluster_scene import ClusterScene
@@ -251,3 +252,10 @@ async def test_a_service_with_the_section_of_another_does_not_start():
     with pytest.raises(PluginError, match="other: its Settings are the section greeter"):
         async with ClusterScene(topics={"t": 2}, plugins=plugins, broker={"services": ("other",)}):
             raise AssertionError("it started")
+
+
+async def test_a_broker_of_no_group_has_no_lead_to_hand_over():
+    async with ClusterScene(topics={"t": 1}) as world:
+        answer = await world.client.invoke(HandOverLead(2))
+        assert answer.code == 1
+        assert "this broker is of no group that elects its leader" in answer.remark

@@ -28,6 +28,7 @@ from mqframe_admin.requests import (
     ExportRocksdbConfigToJson,
     GetBrokerConfig,
     GetSettings,
+    HandOverLead,
     UpdateBrokerConfig,
 )
 
@@ -94,6 +95,15 @@ class ConfigurationProcessor(AdminProcessor):
             # exportMetrics shows it as the number of processors.
             "clientCallbackExecutorThreads": str(os.cpu_count() or 1),
         }
+
+    @serves(HandOverLead)
+    def hand_over(self, fields: HandOverLead, call: Call) -> None:
+        # Brokers of elected groups put their own answers in the place of this one.
+        raise Refusal(
+            ResponseCode.SYSTEM_ERROR,
+            "this broker is of no group that elects its leader (replication.role = ELECTED); roles that are"
+            " set by hand are changed by mqframe replica demote and promote",
+        )
 
     @serves(ExportRocksdbConfigToJson)
     async def export_tables(self, fields: ExportRocksdbConfigToJson, call: Call) -> Reply:

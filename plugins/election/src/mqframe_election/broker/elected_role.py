@@ -16,6 +16,7 @@ from mqframe.broker.service import BrokerPart
 from mqframe.broker.shared_log import SharedLog
 from mqframe_election.broker.epochs import EpochsPart
 from mqframe_election.broker.follower import FollowerPart
+from mqframe_election.broker.handing import HandingLeader, LeadlessFollower, answering
 from mqframe_election.broker.leader import LeaderPart
 from mqframe_election.broker.roles import ElectedRole, FollowerRole
 
@@ -45,13 +46,15 @@ class RoleInGroup:
             return self._of_follower(place, role, epochs)
         forget_commits(state.directory / "config")
         leader = LeaderPart(place.sections, state, role)
-        return of_master(leader.port, leader, self._roles(leader.port, place), epochs)
+        made = of_master(leader.port, leader, self._roles(leader.port, place), epochs)
+        return attrs.evolve(made, watch=answering(made.watch, HandingLeader(role)))
 
     def _of_follower(self, place: RolePlace, role: FollowerRole, epochs: EpochsPart) -> Replication:
         follower = FollowerPart(place.sections, place.state, place.client, role)
         made = of_slave(follower.slave, [follower, self._roles(follower.slave, place), epochs])
         watch = partial(refused_at_slaves, refuses_readers=follower.refuses_readers)
-        return attrs.evolve(made, watch=watch)
+        follows = LeadlessFollower(lambda: follower.leader)
+        return attrs.evolve(made, watch=answering(watch, follows))
 
     def _roles(self, part: BrokerPart, place: RolePlace) -> RolePart:
         return RolePart(self._settings, part, place.client, place.state, ELECTED_GROUP)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from mqframe_admin.requests import HandOverLead
 from mqframe_replication.broker.followed_master import copy_of
 from mqframe_replication.broker.slave import SlavePart
 
@@ -34,6 +33,11 @@ class FollowerPart(BrokerPart):
         self.slave = SlavePart(sections, state, client, self._leader)
         state.identity.state_version = role.replica.epoch
 
+    @property
+    def leader(self) -> LeaderNote | None:
+        """Who is followed; `None`: nobody."""
+        return self._leader.note
+
     def follow(self, leader: LeaderNote | None) -> None:
         """Follow `leader`; `None`: nobody. On return nothing further is acknowledged to anybody else."""
         if leader != self._leader.note:
@@ -62,12 +66,6 @@ class FollowerPart(BrokerPart):
         return (
             one("mqframe_replication_epoch", MetricKind.GAUGE, "Newest known.", self._role.replica.epoch),
         )
-
-    @serves(HandOverLead)
-    def hand_over(self, fields: HandOverLead, call: Call) -> None:
-        leader = self._leader.note
-        who = "nobody leads its group" if leader is None else f"broker {leader.id} at {leader.address} leads"
-        raise Refusal(ResponseCode.SYSTEM_ERROR, f"this broker has no lead to hand over: {who}")
 
     @serves(ForceElection)
     async def force_election(self, fields: ForceElection, call: Call) -> ForceElectionAnswer:

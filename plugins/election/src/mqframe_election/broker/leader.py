@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import attrs
-from mqframe_admin.requests import HandOverLead, HandOverLeadAnswer
 from mqframe_replication.broker.port import LOOK_SECONDS, RefusalNotes, ReplicationPort
 from mqframe_replication.sections import replication_of
 from mqframe_replication.settings import ALWAYS
@@ -16,7 +15,6 @@ from mqframe.broker.sections import BrokerSections
 from mqframe.broker.service import BrokerPart
 from mqframe.broker.state import BrokerState
 from mqframe.core.measuring.family import Metric, MetricKind, one
-from mqframe.core.requests.serving import Call, serves
 from mqframe.log import get_logger
 from mqframe.net.clock import Every
 from mqframe_election.broker.roles import LeaderRole, listed_brokers
@@ -75,11 +73,6 @@ class LeaderPart(BrokerPart):
             ),
             one("mqframe_replication_brokers", MetricKind.GAUGE, "Brokers that the group has.", brokers),
         )
-
-    @serves(HandOverLead)
-    async def hand_over(self, fields: HandOverLead, call: Call) -> HandOverLeadAnswer:
-        epoch = self._replicas.epoch
-        return HandOverLeadAnswer(epoch, await self._role.hand_over(fields.to, fields.wait_ms / 1000))
 
     def _is_member(self, slave: FedSlave, end: int) -> bool:
         members = self._replicas.members
