@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """How fast Spark reads topics: from store files, through a broker, and with its own connector from Kafka.
 
-    spark_read.py [--count 5000000] [--parts files,broker,kafka] [--data uniform,varying]
+    spark_read.py [--count 5000000] [--parts files,broker,kafka] [--data uniform,varying] [--session plain]
 
 Messages of both sets of spark_data.py with what a broker adds, 8 queues, local[2], in batch three times (the
 first is cold) and once as a stream (availableNow, 1 M a trigger, noop sink). Part broker also sends 200
 messages a second to the broker while Spark pulls from it as fast as it can, and tells how long they took.
-Part kafka is spark_kafka.py. The table at the end has the better of the two warm batches.
+Part kafka is spark_kafka.py. `--session plain`: a session of `SparkSession.builder` without any settings for
+the source, in place of `local_session`. The table at the end has the better of the two warm batches.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import pathlib
 import shutil
 import subprocess
@@ -84,20 +86,29 @@ def stream(spark: Any, options: dict[str, str], count: int, name: str, work: pat
     print(f"{name} stream, {WHOLE}; without the start {told} msg/s", flush=True)
 
 
-def session() -> Any:
+def session(kind: str) -> Any:
+    if kind == "plain":
+        from mqframe_spark.java import prepare_java
+        from pyspark.sql import SparkSession
+
+        prepare_java()
+        os.environ["PYSPARK_PYTHON"], os.environ["SPARK_LOCAL_IP"] = sys.executable, "127.0.0.1"
+        spark = SparkSession.builder.master("local[2]").getOrCreate()
+        spark.sparkContext.setLogLevel("OFF")
+        return spark
     from mqframe_spark import local_session
 
     return local_session("bench", master="local[2]", log_level="OFF")
 
 
-def files(work: pathlib.Path, count: int) -> None:
-    spark = session()
+def files(work: pathlib.Path, count: int, kind: str) -> None:
+    spark = session(kind)
     options = {"mode": "files", "path": str(work / "store"), "topic": TOPIC}
     batches(spark, options, count, "files")
     stream(spark, options, count, "files", work)
 
 
-def broker(work: pathlib.Path, count: int) -> None:
+def broker(work: pathlib.Path, count: int, kind: str) -> None:
     name_port, broker_port = free_ports()
     nameserver = f"127.0.0.1:{name_port}"
     command = [sys.executable, "-m", "mqframe", "server", "--nameserver-port", str(name_port)]
@@ -108,7 +119,7 @@ def broker(work: pathlib.Path, count: int) -> None:
         server.stdout.readline()
         create = ["topic", "create", TOPIC, "--queues", str(QUEUES), "--nameserver", nameserver]
         subprocess.run([sys.executable, "-m", "mqframe", *create], check=True, stdout=subprocess.DEVNULL)
-        spark = session()
+        spark = session(kind)
         options = {"nameserver": nameserver, "topic": TOPIC}
         batches(spark, options, count, "broker")
         responsiveness(spark, options, count)
@@ -168,15 +179,16 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=5_000_000)
     parser.add_argument("--parts", default="files,broker,kafka")
     parser.add_argument("--data", default="uniform,varying")
+    parser.add_argument("--session", choices=("local", "plain"), default="local")
     arguments = parser.parse_args()
     for data in arguments.data.split(","):
         print(f"{data} messages", flush=True)
         RATES.clear()
-        measure(arguments.count, arguments.parts.split(","), data)
+        measure(arguments.count, arguments.parts.split(","), data, arguments.session)
 
 
-def measure(count: int, chosen: list[str], data: str) -> None:
-    parts: dict[str, Callable[[pathlib.Path, int], None]] = {"files": files, "broker": broker}
+def measure(count: int, chosen: list[str], data: str, kind: str) -> None:
+    parts: dict[str, Callable[[pathlib.Path, int, str], None]] = {"files": files, "broker": broker}
     work = pathlib.Path(tempfile.mkdtemp(prefix="mqframe-bench"))
     try:
         if set(chosen) & set(parts):
@@ -184,10 +196,10 @@ def measure(count: int, chosen: list[str], data: str) -> None:
         for name in chosen:
             if name == "kafka":
                 if RATES:
-                    session().stop()  # Kafka's comes with a Spark of its own
+                    session(kind).stop()  # Kafka's comes with a Spark of its own
                 kafka(count, data)
             else:
-                parts[name](work, count)
+                parts[name](work, count, kind)
         table(chosen)
     finally:
         shutil.rmtree(work, ignore_errors=True)

@@ -1,7 +1,7 @@
 """Pods of rendered manifests, run by the kernel's namespaces where there is no container engine.
 
 Each has a network of its own beside the others', its files read-only but for volumes, and the user of its
-manifest without capabilities. What an image would bring is this environment and the machine's programs. Names
+manifest, who may change nothing else. What an image would bring is this environment and the machine's programs. Names
 of services are those of a file of hosts, and a pod that starts again has another address, as in a cluster.
 """
 
@@ -19,6 +19,8 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = ("ip", "unshare", "nsenter", "setpriv", "chroot")
+READS = "+dac_read_search"
+"""The one capability of a pod: files of an image may be read by all, those of this machine perhaps not."""
 WITH_US = ("setpriv", "--pdeathsig=KILL")
 """Ends with these tests, however they end."""
 NODE = """
@@ -46,7 +48,7 @@ mount -t proc proc {root}/proc
 {volumes}
 mount -o remount,ro {root}
 exec chroot {root} setpriv --pdeathsig=KILL --reuid={user} --regid={group} --clear-groups --no-new-privs \
-  --bounding-set=-all --inh-caps=-all env -i {environment} {command}
+  --bounding-set=-all,{reads} --inh-caps=-all,{reads} --ambient-caps=-all,{reads} env -i {environment} {command}
 """
 
 
@@ -112,6 +114,7 @@ class Pod:
             command = [word.replace(f"$({key})", value) for word in command]
         return POD.format(
             root=root,
+            reads=READS,
             binds="\n".join(
                 f"mkdir -p {root}{each} && mount --rbind {each} {root}{each}" for each in _of_the_image()
             ),

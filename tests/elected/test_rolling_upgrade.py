@@ -25,7 +25,7 @@ from steady_load import TOPIC, Sender, consuming, rests, sending, stored
 from mqframe import AnswerError
 
 ROOT = Path(__file__).parents[2]
-EARLIER = "cc9f65a217ba8d1ca62e9bfa89f276f83f9d9151"
+EARLIER = "d0ebaced8fa15b5772390b654298f8d6044a3f69"
 """A commit before leaders could hand over their lead."""
 SETTINGS = ("election.first_wait_ms=500", "replication.tables_interval_ms=1000")
 SENT_BY_OTHERS = """

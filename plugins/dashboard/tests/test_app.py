@@ -16,7 +16,8 @@ def test_every_page_of_the_navigation_is_there(browser, mqframe_cluster):
     first = browser.page("/")
     hrefs = re.findall(r'<a href="([^"]+)"', first.partition("</nav>")[0])
     assert hrefs[0] == "./"
-    assert hrefs[1:] == (
+    own = [href for href in hrefs[1:] if not href.startswith("panel?")]  # others are of other plugins
+    assert own == (
         "replication topics groups messages delayed halves letters schemas clients configuration".split()
     )
     for href in hrefs:
