@@ -13,7 +13,7 @@ from mqframe_spark.java import prepare_java
 from mqframe_spark.starting import quiet_start
 
 _QUIET: Final = {
-    # By TCP each task waits some 40 ms for an acknowledgement that the other side puts off.
+    # By TCP a task may wait some 40 ms for an acknowledgement that the other side puts off.
     "spark.python.unix.domain.socket.enabled": "true",
     "spark.python.daemon.module": "pyspark_mqframe.daemon",
 }
