@@ -1,8 +1,9 @@
 """Pods of rendered manifests, run by the kernel's namespaces where there is no container engine.
 
 Each has a network of its own beside the others', its files read-only but for volumes, and the user of its
-manifest, who may change nothing else. What an image would bring is this environment and the machine's programs. Names
-of services are those of a file of hosts, and a pod that starts again has another address, as in a cluster.
+manifest, who may change nothing else. What an image would bring is this environment and the machine's
+programs. Names of services are those of a file of hosts, and a pod that starts again has another address, as
+in a cluster.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ mount -t proc proc {root}/proc
 {volumes}
 mount -o remount,ro {root}
 exec chroot {root} setpriv --pdeathsig=KILL --reuid={user} --regid={group} --clear-groups --no-new-privs \
-  --bounding-set=-all,{reads} --inh-caps=-all,{reads} --ambient-caps=-all,{reads} env -i {environment} {command}
+  --bounding-set=-all,{reads} --inh-caps=-all,{reads} --ambient-caps=-all,{reads} \
+  env -i {environment} {command}
 """
 
 
