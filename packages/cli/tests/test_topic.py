@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
 from command_runs import read, run
+from mqframe_cli import topic as commands
 
 from mqframe import Admin
 
@@ -37,6 +39,25 @@ def test_a_long_list_says_what_topics_hold(at: str) -> None:
     assert (rows["cli-long"]["queues"], rows["cli-long"]["messages"]) == (3, 2)
     assert rows["cli-long"]["last"].endswith("+00:00")
     assert rows["cli-long-empty"] == {"topic": "cli-long-empty", "queues": 1, "messages": 0, "last": ""}
+
+
+def test_rates_are_of_what_came_between_two_looks(at: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("topic", "create", "cli-rates", "--queues", "2")
+    run("message", "send", "cli-rates", "before")
+    now = [100.0]
+
+    def sleep(seconds: float) -> None:
+        for body in ("a", "b", "c"):
+            run("message", "send", "cli-rates", body)
+        now[0] += seconds
+
+    class Clock:
+        monotonic = staticmethod(lambda: now[0])
+
+    Clock.sleep = staticmethod(sleep)
+    monkeypatch.setattr(commands, "time", Clock)
+    rows = {row["topic"]: row for row in read("topic", "list", "--rates", "2")}
+    assert (rows["cli-rates"]["messages"], rows["cli-rates"]["in_per_s"]) == (4, 1.5)
     assert "TBW102" not in rows
 
 

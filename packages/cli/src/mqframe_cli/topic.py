@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -21,6 +21,8 @@ from mqframe_cli.sending.forwarding import Together
 from mqframe_cli.text.body import Base64
 
 if TYPE_CHECKING:
+    from mqframe_admin.bodies import TopicOffset
+
     from mqframe import Admin
     from mqframe.core.messages.message import ReceivedMessage
     from mqframe_cli.live.line_format import LineFormat
@@ -39,23 +41,40 @@ def list_topics(
     long: Annotated[
         bool, typer.Option("--long", "-l", help="With queues, messages, and when the last one came.")
     ] = False,
+    rates: Annotated[
+        float | None,
+        typer.Option(min=0.1, max=3600, help="As --long, with what comes a second, in so many seconds."),
+    ] = None,
 ) -> Shown:
-    """List topics. `mqframe top` has their rates."""
+    """List topics. `mqframe top` shows rates of groups and brokers, too."""
     names = listed_topics(admin, every=all_)
-    if not long:
+    if not long and rates is None:
         return [{"topic": name} for name in names]
     from mqframe_cli.live.lag import topic_offsets
+    from mqframe_cli.live.rates import per_second
 
-    return [
-        {
-            "topic": topic,
-            "queues": len(held),
-            "messages": sum(each.max_offset - each.min_offset for each in held),
-            "last": time_text(max(each.last_update_timestamp for each in held)),
-        }
-        for topic, held in topic_offsets(admin, names).items()
-        if held
-    ]
+    before, began = {}, time.monotonic()
+    if rates is not None:
+        before = {topic: _ever(held) for topic, held in topic_offsets(admin, names).items() if held}
+        time.sleep(rates)
+    rows = []
+    for topic, held in topic_offsets(admin, names).items():
+        if held:
+            row = {
+                "topic": topic,
+                "queues": len(held),
+                "messages": sum(each.max_offset - each.min_offset for each in held),
+                "last": time_text(max(each.last_update_timestamp for each in held)),
+            }
+            seconds = time.monotonic() - began
+            more = {} if rates is None else {"in_per_s": per_second(before.get(topic), _ever(held), seconds)}
+            rows.append(row | more)
+    return rows
+
+
+def _ever(queues: Collection[TopicOffset]) -> int:
+    """How many messages ever came to these queues."""
+    return sum(each.max_offset for each in queues)
 
 
 @admin_command(app, known=())

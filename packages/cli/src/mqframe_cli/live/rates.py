@@ -40,7 +40,7 @@ def topic_rates(before: Look, now: Look) -> list[dict[str, Any]]:
     rows = [
         {
             "topic": topic,
-            "in_per_s": _rate(before.ends.get(topic), end, now.at - before.at),
+            "in_per_s": per_second(before.ends.get(topic), end, now.at - before.at),
             "out_per_s": round(out.get(topic, 0.0), 1),
             "messages": now.held.get(topic, 0),
         }
@@ -56,7 +56,7 @@ def group_rates(before: Look, now: Look) -> list[dict[str, Any]]:
         {
             "group": key[0],
             "topic": key[1],
-            "in_per_s": _rate(
+            "in_per_s": per_second(
                 before.groups[key].end if key in before.groups else None, each.end, now.at - before.at
             ),
             "out_per_s": consumed[key],
@@ -71,15 +71,15 @@ def group_rates(before: Look, now: Look) -> list[dict[str, Any]]:
 
 def _consumed(before: Look, now: Look) -> dict[tuple[str, str], float]:
     return {
-        key: _rate(
+        key: per_second(
             before.groups[key].consumed if key in before.groups else None, each.consumed, now.at - before.at
         )
         for key, each in now.groups.items()
     }
 
 
-def _rate(before: int | None, now: int, seconds: float) -> float:
-    """0 for what was not there before, or was made anew or set back meanwhile."""
+def per_second(before: int | None, now: int, seconds: float) -> float:
+    """How much a count grew a second; 0 for what was not there before, or was set back meanwhile."""
     if before is None or now < before or seconds <= 0:
         return 0.0
     return round((now - before) / seconds, 1)
