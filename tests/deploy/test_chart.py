@@ -126,9 +126,10 @@ def test_helm_makes_an_elected_group_of_each_broker_that_has_copies(tmp_path: Pa
 
 
 ALL = (
-    "broker.copies=3,etcd.replicas=3,etcd.image=etcd,proxy.replicas=2,dashboard.replicas=1",
-    "metrics.serviceMonitor.enabled=true,metrics.serviceMonitor.labels.release=prometheus",
-    "dashboard.trustedHosts={mq.example.org},proxy.advertised=mq.example.org:8081,secretName=certificates",
+    *("--set", "broker.copies=3,etcd.replicas=3,etcd.image=etcd,proxy.replicas=2,dashboard.replicas=1"),
+    *("--set", "metrics.serviceMonitor.enabled=true,metrics.serviceMonitor.labels.release=prometheus"),
+    *("--set", "dashboard.trustedHosts={mq.example.org},proxy.advertised=mq.example.org:8081"),
+    *("--set", "secretName=certificates"),
 )
 """Values with which everything is rendered."""
 VERSIONS = ("1.28.0", "1.34.0", "1.37.0")
@@ -137,13 +138,13 @@ VERSIONS = ("1.28.0", "1.34.0", "1.37.0")
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("values", [(), ALL], ids=["as it is", "all of it"])
 def test_kubernetes_takes_what_helm_renders(values: tuple[str, ...], version: str) -> None:
-    for each in rendered(*(word for value in values for word in ("--set", value))):
+    for each in rendered(*values):
         if each["kind"] != "ServiceMonitor":
             kubernetes_validate.validate(each, version, strict=True)
 
 
 def test_prometheus_operator_finds_the_metrics_of_all_servers() -> None:
-    found = rendered(*(word for value in ALL for word in ("--set", value)))
+    found = rendered(*ALL)
     (monitor,) = [each for each in found if each["kind"] == "ServiceMonitor"]
     assert monitor["metadata"]["labels"]["release"] == "prometheus"
     (endpoint,) = monitor["spec"]["endpoints"]
@@ -171,7 +172,7 @@ def test_prometheus_operator_finds_the_metrics_of_all_servers() -> None:
 
 
 def test_brokers_that_have_copies_are_told_the_members_of_the_etcd_beside_them() -> None:
-    found = rendered(*(word for value in ALL for word in ("--set", value)))
+    found = rendered(*ALL)
     sets = {each["metadata"]["name"]: each["spec"] for each in found if each["kind"] == "StatefulSet"}
     (etcd,) = sets["shop-mqframe-etcd"]["template"]["spec"]["containers"]
     hosts = [f"shop-mqframe-etcd-{n}.shop-mqframe-etcd.queues.svc" for n in range(3)]
@@ -190,7 +191,7 @@ def test_an_etcd_needs_its_image() -> None:
 
 
 def test_each_part_may_be_drained_but_for_one_pod() -> None:
-    found = rendered(*(word for value in ALL for word in ("--set", value)))
+    found = rendered(*ALL)
     budgets = {
         tuple(each["spec"]["selector"]["matchLabels"].items()): each["spec"]["maxUnavailable"]
         for each in found

@@ -57,18 +57,19 @@ def list_topics(
     if rates is not None:
         before = {topic: _ever(held) for topic, held in topic_offsets(admin, names).items() if held}
         time.sleep(rates)
+    now, seconds = topic_offsets(admin, names), time.monotonic() - began
     rows = []
-    for topic, held in topic_offsets(admin, names).items():
+    for topic, held in now.items():
         if held:
-            row = {
+            row: dict[str, object] = {
                 "topic": topic,
                 "queues": len(held),
                 "messages": sum(each.max_offset - each.min_offset for each in held),
                 "last": time_text(max(each.last_update_timestamp for each in held)),
             }
-            seconds = time.monotonic() - began
-            more = {} if rates is None else {"in_per_s": per_second(before.get(topic), _ever(held), seconds)}
-            rows.append(row | more)
+            if rates is not None:
+                row["in_per_s"] = per_second(before.get(topic), _ever(held), seconds)
+            rows.append(row)
     return rows
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from mqframe_admin.rules.internal_topics import internal_topics
+
 from mqframe import (
     AsyncAdmin,
     AsyncProducer,
@@ -18,7 +20,6 @@ from mqframe.core.errors import FixError, RetryError
 from mqframe.core.messages.message import BODY_BYTES_MAX
 from mqframe.core.messages.names import check_group
 from mqframe_mirror.rules.marks import is_cluster_name
-from mqframe_mirror.rules.topics import internal_topics
 from mqframe_mirror.settings import ClusterSettings
 
 

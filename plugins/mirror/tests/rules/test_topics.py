@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mqframe_mirror.rules.topics import TopicChoice, chosen_groups, internal_topics, is_internal
+from mqframe_mirror.rules.topics import TopicChoice, chosen_groups, is_internal
 
 from mqframe.core.errors import SettingError
 from mqframe.core.messages.names import DEFAULT_TOPIC, HALF_TOPIC, TRACE_TOPIC
@@ -70,10 +70,6 @@ def test_what_makes_no_sense_is_refused(said: dict, problem: str) -> None:
 def test_the_systems_topics_are_known_by_name(topic: str) -> None:
     assert is_internal(topic)
     assert TopicChoice(["*"]).chosen([topic], (), "berlin") == []
-
-
-def test_topics_of_brokers_and_clusters_are_the_systems() -> None:
-    assert internal_topics(["broker-a"], ["Default"]) == {"broker-a", "Default", "Default_REPLY_TOPIC"}
 
 
 def test_groups_are_chosen_likewise_but_for_those_of_mirrors() -> None:

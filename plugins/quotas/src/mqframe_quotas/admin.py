@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import AnswerError, FixError
 from mqframe.core.requests.fields import Request
+from mqframe.core.requests.refusals import is_unserved
 from mqframe.core.wire import loose_json
 from mqframe_quotas.bodies import QuotaLeft, QuotaState, QuotaStates
 from mqframe_quotas.requests import DeleteQuota, ListQuotas, SetQuota, ShowQuota
@@ -93,6 +94,6 @@ class QuotasAdmin:
         try:
             return bytes(self._admin.brokers.call(broker, request, body).body)
         except AnswerError as problem:
-            if problem.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED:
+            if is_unserved(problem):
                 raise FixError(_NOT_SERVED.format(broker=broker)) from problem
             raise

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import AnswerError
+from mqframe.core.requests.refusals import is_unserved
 from mqframe.core.wire import loose_json
 from mqframe_quotas.bodies import QuotaStates
 from mqframe_quotas.requests import ListQuotas
@@ -28,7 +28,7 @@ async def show(admin: AsyncAdmin, query: Mapping[str, str]) -> list[tuple[str, C
         try:
             answer = await admin.brokers.call(broker, ListQuotas())
         except AnswerError as problem:
-            if problem.code != ResponseCode.REQUEST_CODE_NOT_SUPPORTED:
+            if not is_unserved(problem):
                 raise
             without.append(broker)
             continue

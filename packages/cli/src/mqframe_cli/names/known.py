@@ -6,13 +6,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from mqframe.core.errors import FixError
-from mqframe.core.messages.names import (
-    DLQ_PREFIX,
-    RETRY_PREFIX,
-    is_system_group,
-    is_system_topic,
-    reply_topic,
-)
+from mqframe.core.messages.names import DLQ_PREFIX, RETRY_PREFIX, is_system_group, is_system_topic
 
 if TYPE_CHECKING:
     from mqframe import Admin
@@ -43,9 +37,10 @@ def listed_topics(admin: Admin, *, every: bool) -> list[str]:
     names = sorted(admin.topics.list(), key=topic_order)
     if every:
         return names
+    from mqframe_admin.rules.internal_topics import internal_topics
+
     info = admin.cluster.info()
-    # Brokers and clusters are topics too, for clients that ask for their routes.
-    hidden = {*info.broker_addr_table, *info.cluster_addr_table, *map(reply_topic, info.cluster_addr_table)}
+    hidden = internal_topics(info.broker_addr_table, info.cluster_addr_table)
     return [name for name in names if not (is_system_topic(name) or name in hidden)]
 
 

@@ -76,11 +76,14 @@ def delayed(counters: Mapping[str, str], address: str) -> int:
 
 def open_halves(counters: Mapping[str, str]) -> int | None:
     """How many transactions are open; `None`: the broker does not tell."""
-    told = counters.get(_HALF)
-    return None if told is None else int(told)
+    return _told(counters, _HALF)
 
 
 def popped(counters: Mapping[str, str]) -> int | None:
     """How many messages are in flight; `None`: the broker does not tell."""
-    told = counters.get(_IN_FLIGHT)
-    return None if told is None else int(told)
+    return _told(counters, _IN_FLIGHT)
+
+
+def _told(counters: Mapping[str, str], name: str) -> int | None:
+    found = counters.get(name)
+    return None if found is None else int(found)

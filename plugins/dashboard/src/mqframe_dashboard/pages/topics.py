@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from mqframe.core.messages.names import DLQ_PREFIX, RETRY_PREFIX, is_system_topic, reply_topic
+from mqframe_admin.rules.internal_topics import internal_topics
+
+from mqframe.core.messages.names import DLQ_PREFIX, RETRY_PREFIX, is_system_topic
 from mqframe_dashboard.asking import Asking
 from mqframe_dashboard.curves import NO_DATA, Chart, Curve
 from mqframe_dashboard.listing import Listing
@@ -24,8 +26,7 @@ async def topics_page(asking: Asking, samples: Samples, query: Query) -> Page:
     wanted = Listing("topics", query, COLUMNS, more=("own", "all"))
     await samples.fresh()
     info = await asking.ask(asking.admin.cluster.info)
-    # Brokers and clusters are topics too, for clients that ask for their routes.
-    hidden = {*info.broker_addr_table, *info.cluster_addr_table, *map(reply_topic, info.cluster_addr_table)}
+    hidden = internal_topics(info.broker_addr_table, info.cluster_addr_table)
     system, own = query.text("all") == "1", query.text("own") == "1"
     names = [
         name

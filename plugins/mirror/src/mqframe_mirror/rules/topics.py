@@ -10,18 +10,12 @@ from typing import Final
 import attrs
 
 from mqframe.core.errors import MessageError, SettingError
-from mqframe.core.messages.names import check_topic, is_system_group, is_system_topic, reply_topic
+from mqframe.core.messages.names import check_topic, is_system_group, is_system_topic
 from mqframe_mirror.rules.marks import MIRROR_PREFIX
 
 SAME: Final = "{topic}"
 """Topics are called at the target as at the source."""
 _WILD: Final = frozenset("*?[")
-
-
-def internal_topics(brokers: Iterable[str], clusters: Iterable[str]) -> set[str]:
-    """The topics of the system that names alone do not tell: those of brokers, of clusters and of replies."""
-    clusters = set(clusters)
-    return {*brokers, *clusters, *map(reply_topic, clusters)}
 
 
 def is_internal(topic: str) -> bool:
