@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from mqframe_admin.rules.lag import lag_of, queue_owners
+from mqframe_admin.rules.lag import group_lags, lag_of, queue_owners
 
-from mqframe.core.consuming.bodies import OffsetWrapper
+from mqframe.core.consuming.bodies import ConsumeStats, OffsetWrapper
 from mqframe.core.consuming.running_info import ConsumerRunningInfo, PopQueueInfo, ProcessQueueInfo
 from mqframe.core.messages.message import MessageQueue
 
@@ -17,6 +17,14 @@ def test_lag_is_what_is_yet_to_be_consumed() -> None:
 
 def test_a_group_that_is_ahead_of_a_queue_that_was_made_anew_has_no_lag() -> None:
     assert lag_of(OffsetWrapper(broker_offset=3, consumer_offset=7)) == 0
+
+
+def test_the_lag_of_a_group_is_that_of_all_its_topics() -> None:
+    stats = [
+        ConsumeStats(offset_table={queue: OffsetWrapper(broker_offset=7, consumer_offset=done)})
+        for queue, done in ((ONE, 3), (TWO, 7))
+    ]
+    assert group_lags([{"a": stats, "b": []}, {"a": stats[:1]}]) == {"a": 8, "b": 0}
 
 
 def test_owners_are_sorted_and_given_up_queues_have_none() -> None:

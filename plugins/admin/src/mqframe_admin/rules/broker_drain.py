@@ -10,7 +10,7 @@ import attrs
 from mqframe.core.consuming.bodies import ConsumeStats
 from mqframe.core.errors import BadAnswer
 from mqframe.core.messages.names import BROKER_GROUP_PREFIX, TOOLS_GROUP
-from mqframe_admin.rules.lag import lag_of
+from mqframe_admin.rules.lag import group_lags
 
 _LEVEL: Final = "scheduleMessageOffset_"
 _TIMER: Final = ("timerCongestNum", "timerOffsetBehind")
@@ -52,13 +52,11 @@ class BrokerDrain:
 
 def unconsumed(groups: Iterable[Mapping[str, Iterable[ConsumeStats]]]) -> dict[str, int]:
     """How many messages each group has yet to consume, sorted; without what brokers do for themselves."""
-    found: dict[str, int] = {}
-    for each in groups:
-        for group, topics in each.items():
-            if not group.startswith(BROKER_GROUP_PREFIX) and group != TOOLS_GROUP:
-                lag = sum(lag_of(queue) for topic in topics for queue in topic.offset_table.values())
-                found[group] = found.get(group, 0) + lag
-    return dict(sorted(found.items()))
+    return {
+        group: lag
+        for group, lag in sorted(group_lags(groups).items())
+        if not group.startswith(BROKER_GROUP_PREFIX) and group != TOOLS_GROUP
+    }
 
 
 def delayed(counters: Mapping[str, str], address: str) -> int:

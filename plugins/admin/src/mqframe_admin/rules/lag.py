@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-from mqframe.core.consuming.bodies import OffsetWrapper
+from mqframe.core.consuming.bodies import ConsumeStats, OffsetWrapper
 from mqframe.core.consuming.running_info import ConsumerRunningInfo
 from mqframe.core.messages.message import MessageQueue
 
@@ -26,3 +26,13 @@ def queue_owners(infos: Mapping[str, ConsumerRunningInfo]) -> dict[MessageQueue,
         for queue in dict.fromkeys(held + popped):
             owners.setdefault(queue, []).append(client)
     return owners
+
+
+def group_lags(groups: Iterable[Mapping[str, Iterable[ConsumeStats]]]) -> dict[str, int]:
+    """How many messages each group has yet to consume, of all its topics at a broker that tells `groups`."""
+    found: dict[str, int] = {}
+    for each in groups:
+        for group, topics in each.items():
+            lag = sum(lag_of(queue) for topic in topics for queue in topic.offset_table.values())
+            found[group] = found.get(group, 0) + lag
+    return found

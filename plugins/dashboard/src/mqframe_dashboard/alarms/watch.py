@@ -9,7 +9,7 @@ from typing import Final
 
 import attrs
 from mqframe_admin.bodies import ConsumerConnection, ConsumeStatsList
-from mqframe_admin.rules.lag import lag_of
+from mqframe_admin.rules.lag import group_lags
 
 from mqframe.core.cluster.route_bodies import ClusterInfo
 from mqframe.core.errors import MqframeError
@@ -176,11 +176,9 @@ async def _lags(asking: Asking, masters: Sequence[str], unseen: list[str]) -> di
         if not isinstance(found, ConsumeStatsList):
             unseen.append(f"How far groups are at {address} could not be looked at: {found}")
             continue
-        for table in found.consume_stats_list:
-            for group, stats in table.items():
-                if not is_system_group(group):
-                    behind = sum(lag_of(each) for topic in stats for each in topic.offset_table.values())
-                    lags[group] = lags.get(group, 0) + behind
+        for group, behind in group_lags(found.consume_stats_list).items():
+            if not is_system_group(group):
+                lags[group] = lags.get(group, 0) + behind
     return lags
 
 
