@@ -144,35 +144,41 @@ async def test_settings_that_reject_them_count_at_once(tmp_path: Path) -> None:
 class Marks(SendRule):
     """Marks what is stored, which it does not promise to do alike."""
 
-    names = frozenset({"TRAN_MSG"})
+    def __init__(self, name: str) -> None:
+        self.names = frozenset({name})
 
     def before(self, record: PendingRecord) -> None:
         record.properties["marked"] = str(len(record.body))
 
 
 class Marking(BrokerService):
-    """Brings that rule."""
+    """Brings that rule, of messages with a property."""
 
-    def __init__(self, port: object) -> None:
+    def __init__(self, name: str) -> None:
         super().__init__()
+        self._name = name
 
     def send_rules(self) -> list[SendRule]:
-        return [Marks()]
+        return [Marks(self._name)]
 
 
 class Hooks:
     """Brings the service."""
 
+    def __init__(self, name: str) -> None:
+        self._name = name
+
     @hookimpl
     def register_broker_services(self) -> dict[str, Any]:
-        return {"marking": Marking}
+        return {"marking": lambda port: Marking(self._name)}
 
 
+@pytest.mark.parametrize("name", ["TRAN_MSG", "__transactionId__"])
 async def test_a_rule_that_promises_nothing_sees_each(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plugins = PluginManager()
-    plugins.register(Hooks())
+    plugins.register(Hooks(name))
     reads = [*KNOWN, half(10) + half(11), delayed(12) + delayed(13)]
     services = {"services": ("marking",)}
     found = await both(tmp_path, monkeypatch, reads, brings=plugins, broker=services)

@@ -6,6 +6,7 @@ much (`SendRule.alike_while`) are shown one message of each; compiled code has o
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 from mqframe.broker.sending.processor import SendProcessor, type_of
@@ -27,7 +28,8 @@ APART: Final = (
     p.RESERVED | BROKERS_OWN | OF_RETURNS | {p.HALF_BATCH, p.PRIORITY, p.PUSH_REPLY_TIME, "TIMER_DELAY_LEVEL"}
 ) - _KEPT
 """With one of these besides the one by which its kind is known a message is left to the rules."""
-_UNIQUE: Final = "-unique-"
+_UNIQUE: Final = "\ue000unique\ue000"
+"""Stands for unique keys: no name of a topic, nor anything else that a rule puts in, has such a character."""
 _TIMES_MAX: Final = 1 << 53
 _Way = tuple[str, int, list[bytes], int | None, Any]
 """Topic, queue, the parts of what is added between which the unique key stands, ms until it is due in the
@@ -78,7 +80,7 @@ class RulesAsked:
 
     def _way(self, target: SendTarget, topic: str, queue_id: int, bits: int, pair: str) -> _Way | None:
         name, _, value = pair.partition(p.NAME_END)
-        if not (value.isascii() and value.isalnum() and self._promised(name)):
+        if not (value.isascii() and value.isalnum() and self._promised({name})):
             return None
         rules, suffix = self._sends.rules, self._sends.suffix_bytes.decode()
         text = f"{pair}{p.PAIR_END}{p.UNIQUE_KEY}{p.NAME_END}{_UNIQUE}{p.PAIR_END}"
@@ -91,6 +93,8 @@ class RulesAsked:
         kind = type_of(record)
         if rules.before(record) is not None or record.answer or record.body != b"-":
             return None
+        if not self._promised(record.properties):
+            return None  # what one of the rules put in is another one's business
         stored = p.encode_properties(record.properties)
         added = stored.removeprefix(text + suffix)
         codes = [self._code(record.topic, stored, time) for time in (0, 1)]
@@ -110,9 +114,9 @@ class RulesAsked:
         parts = [part.encode() for part in added.split(_UNIQUE)]
         return record.topic, record.queue_id, parts, codes[0] if is_due else None, counted
 
-    def _promised(self, name: str) -> bool:
-        """Whether every rule that looks at this property, or at all, has promised, and wants no more."""
-        concerned = [rule for names, rule in self._rules if names is None or name in names]
+    def _promised(self, properties: Iterable[str]) -> bool:
+        """Whether every rule that looks at one of these, or at all, has promised, and wants no more."""
+        concerned = [rule for names, rule in self._rules if names is None or not names.isdisjoint(properties)]
         return all(rule in self._alike and type(rule).after is SendRule.after for rule in concerned)
 
     def _code(self, topic: str, text: str, time: int) -> int:
