@@ -6,8 +6,10 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::entry::{int, long};
-use crate::properties::{is_regular, named, Named, PAIR_END};
+use crate::keys::{note_keys, Keys};
+use crate::properties::{is_regular, named, PAIR_END};
 use crate::record::{put_entry, put_record, record_bytes, Hosts, Parts, Record, HEAD_BYTES, TOPIC_BYTES_MAX};
+use crate::text::java_hash;
 
 /// `PROPERTY_CRC` of mqframe/core/storage/property_crc.py: what says it of its record is not copied.
 const CRC: &[u8] = b"__CRC32#";
@@ -17,8 +19,11 @@ const HOST_BYTES: usize = 8;
 /// Where a record goes: topic, queue, queue offset, flag of its system.
 type Goal<'a> = (&'a str, i32, i64, i32);
 
-/// One that was laid out: how many bytes it has, its queue entry, the code in that, its index keys.
-type LaidRecord = (usize, Py<PyBytes>, i64, Vec<String>);
+/// One that was laid out: how many bytes it has, its queue entry, the code in that.
+type LaidRecord = (usize, Py<PyBytes>, i64);
+
+/// Both records, what is to be known of each, index keys of the first.
+type LaidCommit = (Py<PyBytes>, LaidRecord, LaidRecord, Keys);
 
 /// Lays out the message that `half`, all bytes of its record, becomes, and a record of `op`, a body and
 /// properties, behind it. `place`: the store's host; log offset; store time, ms; longest body.
@@ -32,7 +37,7 @@ pub fn lay_commit(
     op_goal: Goal<'_>,
     op: (&[u8], &[u8]),
     place: (&[u8], i64, i64, usize),
-) -> Option<(Py<PyBytes>, LaidRecord, LaidRecord)> {
+) -> Option<LaidCommit> {
     let (store_host, end, now, body_bytes_max) = place;
     let parts = Parts::of(half).filter(|parts| parts.end == half.len())?;
     let (body, text) = (&half[HEAD_BYTES..parts.body_end], &half[parts.topic_end + 2..]);
@@ -82,14 +87,16 @@ pub fn lay_commit(
         store: store_host,
     };
     let second = put(py, &mut out, &ended, &hosts)?;
-    Some((PyBytes::new(py, &out).unbind(), first, second))
+    let mut keys = Keys::default();
+    let head = java_hash(format!("{}#", goal.0).as_bytes(), 0)?;
+    note_keys(&mut keys.pairs, head, &named(text)?, end)?;
+    Some((PyBytes::new(py, &out).unbind(), first, second, keys))
 }
 
-/// Writes `record`, and says what its queue and the index get.
+/// Writes `record`, and says what its queue gets.
 fn put(py: Python<'_>, out: &mut Vec<u8>, record: &Record, hosts: &Hosts) -> Option<LaidRecord> {
     let [text, ..] = record.properties;
-    let named = named(text)?;
-    let code = named.tags_code()?;
+    let code = named(text)?.tags_code()?;
     if record.topic.len() > TOPIC_BYTES_MAX || record.topic.is_empty() {
         return None;
     }
@@ -97,12 +104,5 @@ fn put(py: Python<'_>, out: &mut Vec<u8>, record: &Record, hosts: &Hosts) -> Opt
     put_record(out, record, hosts, size);
     let mut entry = Vec::new();
     put_entry(&mut entry, record.physical, size, code);
-    Some((size, PyBytes::new(py, &entry).unbind(), code, keys(&named)?))
-}
-
-/// The unique key, then the words of KEYS.
-fn keys(named: &Named) -> Option<Vec<String>> {
-    let all = named.unique.into_iter().chain(named.words());
-    all.map(|key| std::str::from_utf8(key).ok().map(str::to_owned))
-        .collect()
+    Some((size, PyBytes::new(py, &entry).unbind(), code))
 }

@@ -24,8 +24,8 @@ _Place = tuple[bytes, int, int, int, int, Callable[[tuple[str, int]], object | N
 together; store time, ms; longest body, bytes; what is called once for each topic and queue id: `None` for
 none, else an object whose `next_offset` is where the queue goes on."""
 
-_LaidRecord = tuple[int, bytes, int, list[str]]
-"""Bytes of a record, its queue entry, the tags code in that, its index keys."""
+_LaidRecord = tuple[int, bytes, int]
+"""Bytes of a record, its queue entry, the tags code in that."""
 
 INTERFACE: Final[int]
 """Number of this interface; another one has other classes, or takes other arguments."""
@@ -456,12 +456,12 @@ def lay_commit(
     op_goal: tuple[str, int, int, int],
     op: tuple[bytes, bytes],
     place: tuple[bytes, int, int, int],
-) -> tuple[bytes, _LaidRecord, _LaidRecord] | None:
+) -> tuple[bytes, _LaidRecord, _LaidRecord, Keys] | None:
     """The record of the message that a half becomes, and one behind it that ends the half.
 
     `half`: all bytes of its record; `goal`, `op_goal`: topic, queue, queue offset and flag of the system of
     each; `op`: body and properties of the second one; `place`: the store's host, packed, log offset, store
-    time (ms), longest body. Both records, joined, and what queue and index get of each; `None` where the half
+    time (ms), longest body. Both records, joined, what queues get of them, index keys; `None` where the half
     or what it becomes is in any way unusual: other hosts than IPv4, properties that are not as this project
     writes them, a CRC among them.
     """

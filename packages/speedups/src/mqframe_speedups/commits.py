@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from mqframe.broker.state import BrokerState
 from mqframe.core.errors import StoreUnavailable
 from mqframe.core.storage.record import BLANK_BYTES
@@ -14,12 +16,13 @@ from mqframe_speedups.served_read import LIMIT_MAX
 class Commits:
     """Stores what a commit consists of, as `StoresCommits` in mqframe_transactions/broker/half_queue.py.
 
-    `served`: messages that were stored so.
+    `served`: messages that were stored so. `is_ready`: whether the index takes keys of compiled code; nothing
+    is stored before.
     """
 
     def __init__(self, state: BrokerState) -> None:
         self._store, self._clock, self._identity = state.store, state.clock, state.identity
-        self.served = 0
+        self.served, self.is_ready = 0, False
 
     def __call__(
         self,
@@ -35,7 +38,8 @@ class Commits:
         (topic, queue_id, sys_flag), settings = goal, store.settings
         queue, op_queue = queues.get((topic, queue_id)), queues.get(op_goal)
         if (
-            queue is None
+            not self.is_ready
+            or queue is None
             or op_queue is None
             or now < appender.store_time
             or store.replica is not None
@@ -53,7 +57,7 @@ class Commits:
         laid = lay_commit(half, *goals, op, place)
         if laid is None:
             return None
-        records, (size, entry, code, keys), (op_size, op_entry, op_code, _) = laid
+        records, (size, entry, code), (op_size, op_entry, op_code), keys = laid
         try:
             file.write(begin - file.base, records)
         except StoreUnavailable:
@@ -62,7 +66,7 @@ class Commits:
         log.end = end = middle + op_size
         appender.store_time = now
         queue.next_offset, op_queue.next_offset = first + 1, op_first + 1
-        indexed = [(begin, tuple(keys))] if keys else []
+        indexed: Any = keys if len(keys) else []
         appender.waiting += (
             Appended(middle, queue, first, entry, [code], topic, indexed, now),
             Appended(end, op_queue, op_first, op_entry, [op_code], op_goal[0], [], now),

@@ -47,6 +47,7 @@ class SpeedupsService(BrokerService):
             log.info("sends go without speedups", why=why)
         else:
             self._sends = SendPath(self._state, sends)
+            self._commits.is_ready = True
         self._pulls = PullPath(self._state, pulls)
         return BrokerPath(self._sends, self._pulls)
 
