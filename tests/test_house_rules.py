@@ -262,8 +262,8 @@ FLOORS: dict[str, list[set[str]]] = {
     "mqframe_speedups": [
         {"_native", "switch"},
         {"callers"},
-        {"served_read"},
-        {"elements", "gathering", "messages", "pulls", "sends", "unique_ids"},
+        {"rules_asked", "served_read"},
+        {"commits", "elements", "gathering", "messages", "pulls", "sends", "unique_ids"},
         {"log_reading"},
         {"path"},
         {"service"},

@@ -58,6 +58,9 @@ class LocalStore:
         """As of a `BrokerPort`."""
         return self.live.section(kind)
 
+    def offered(self, name: str) -> None:
+        """As of a `BrokerPort`: there is nobody who offers anything."""
+
     def due_task(self, work: Callable[[], Awaitable[int | None]], name: str) -> TimedTask:
         """As of a `BrokerPort`."""
         return TimedTask(self.clock, work, name)

@@ -17,6 +17,11 @@ class ToDelayTopic(SendRule):
     def __init__(self, rules: DelayRules) -> None:
         self._rules = rules
 
+    @property
+    def alike_while(self) -> object:
+        """As `SendRule.alike_while`: the levels."""
+        return self._rules.levels
+
     def before(self, record: PendingRecord) -> None:
         """Redirect `record`. Raises `Refusal` 13 for a delay that cannot be kept."""
         if record.topic == HALF_TOPIC:

@@ -100,9 +100,7 @@ class SendProcessor(Processor):
             text = fields.properties
             if text and len(text) > self.keys_looked_at_from:
                 check_key_count(text, self._store.settings.message_keys_max)
-            queue_id = fields.queue_id
-            if queue_id < 0:
-                queue_id = randrange(target.write_queues)
+            queue_id = fields.queue_id if fields.queue_id >= 0 else randrange(target.write_queues)
             reply = store(call, fields, target, queue_id)
             if reply is not None:
                 self._times.add((self._clock.monotonic() - call.received) * 1000)
@@ -115,7 +113,8 @@ class SendProcessor(Processor):
 
     # Most messages concern no rule, and their properties are stored as the text that came: to take them
     # apart would cost more than these searches. Whatever might concern one, be it by a word in a value
-    # only, or lacks the unique key, or brings what the broker itself sets, goes the long way.
+    # only, or lacks the unique key, or brings what the broker itself sets, goes the long way. Most have no
+    # underscore but that of the unique key, so that what brokers note is not looked for.
     def _store_one(self, call: Call, fields: SendFields, target: SendTarget, queue_id: int) -> Reply | None:
         text = fields.properties or ""
         topic, meter, kind = fields.topic, target.meter, NORMAL
@@ -125,10 +124,10 @@ class SendProcessor(Processor):
             or self._concern_rules(text)
             or _CLUSTER in text
             or not (_KEY_INSIDE in text or text.startswith(_KEY))
-            or (text.count("_") > 1 and _names_of_brokers(text))
+            or (text.count("_") > 1 and (p.MSG_REGION in text or may_name_notes(text)))
         ):
             record = self._pending(call, fields, target, queue_id, text)
-            kind = _type_of(record)
+            kind = type_of(record)
             earlier = self.rules.before(record, is_retry=target.is_retry)
             text = p.encode_properties(record.properties)
             if earlier is not None:
@@ -161,10 +160,7 @@ class SendProcessor(Processor):
         if record is not None:
             self.rules.after(record, StoredAt(queue_id, stored))
             ext.update(record.answer)
-        if self.waits and NO_WAIT not in text:
-            self._answer_when_confirmed(call, stored, ext)
-            return None
-        return Reply(ext=ext)
+        return self._answer(call, stored, ext, text)
 
     def _pending(
         self, call: Call, fields: SendFields, target: SendTarget, queue_id: int, text: str
@@ -221,30 +217,25 @@ class SendProcessor(Processor):
             p.MSG_REGION: self._region,
             p.TRACE_ON: self._trace_on,
         }
-        unique_key = p.find_property(text, p.UNIQUE_KEY)
-        if unique_key:
+        if unique_key := p.find_property(text, p.UNIQUE_KEY):
             ext["transactionId"] = unique_key
         return ext
 
     def _answer_earlier(self, call: Call, record: PendingRecord, result: StoredAt, text: str) -> Reply | None:
         """Answer a send with what was stored before, as durably as if it were stored now."""
         stored = result.stored
-        if isinstance(stored, StoredBatch):
-            message_ids = self._identity.offset_ids(stored.offsets)
-        else:
-            message_ids = self._identity.offset_id(stored.commit_log_offset)
+        offsets = stored.offsets if isinstance(stored, StoredBatch) else [stored.commit_log_offset]
+        message_ids = self._identity.offset_ids(offsets)
         return self._answer(call, stored, self._fields(result, message_ids, text) | record.answer, text)
 
     def _answer(
         self, call: Call, stored: Stored | StoredBatch, ext: dict[str, str], text: str
     ) -> Reply | None:
         if self.waits and NO_WAIT not in text:
-            self._answer_when_confirmed(call, stored, ext)
+            end, received = stored.end_offset, call.received
+            self.when_decided(end, 1, received, lambda code: call.reply(Reply(code, ext=ext)))
             return None
         return Reply(ext=ext)
-
-    def _answer_when_confirmed(self, call: Call, stored: Stored | StoredBatch, ext: dict[str, str]) -> None:
-        self.when_decided(stored.end_offset, 1, call.received, lambda code: call.reply(Reply(code, ext=ext)))
 
     def when_decided(
         self, end: int, number: int, received: float, answer: Callable[[ResponseCode], object]
@@ -269,11 +260,6 @@ def _refuse_batch_of_retries(target: SendTarget, fields: SendFields) -> None:
         raise Refusal(ResponseCode.MESSAGE_ILLEGAL, f"retry topic {fields.topic} takes no batches")
 
 
-def _names_of_brokers(text: str) -> bool:
-    # Most properties have no underscore but that of the unique key, so that none of these is looked for.
-    return p.MSG_REGION in text or may_name_notes(text)
-
-
 def _refusal(problem: Exception) -> Refusal:
     if isinstance(problem, TooFewReplicas):
         # As Apache RocketMQ's brokers answer: producers try another broker.
@@ -281,7 +267,8 @@ def _refusal(problem: Exception) -> Refusal:
     return refused(problem)
 
 
-def _type_of(record: PendingRecord) -> str:
+def type_of(record: PendingRecord) -> str:
+    """As what a message is counted, by the properties that it was sent with."""
     half = is_half(record.properties, record.fields.reconsume_times or 0)
     return message_type(record.properties, is_half=half)
 

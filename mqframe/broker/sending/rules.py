@@ -35,20 +35,20 @@ _DELAY_WORDS: Final = (b"DELAY\x01", b"TIMER_DEL")
 class SendRules:
     """The rules of one broker.
 
-    `words`: texts of which one stands in the properties of each message that a rule wants to see, with the
-    names that are looked for then, if any. `batch_words`: texts of which one stands in every batch that a
-    rule wants to see, as bytes; b"" when one wants to see all.
+    `rules`: each with its `names`. `words`: texts of which one stands in the properties of each message that
+    a rule wants to see, with the names that are looked for then, if any. `batch_words`: texts of which one
+    stands in every batch that a rule wants to see, as bytes; b"" when one wants to see all.
     """
 
-    __slots__ = ("_after", "_batch_rules", "_dead_letters", "_delays", "_rules", "batch_words", "words")
+    __slots__ = ("_after", "_batch_rules", "_dead_letters", "_delays", "batch_words", "rules", "words")
 
     def __init__(self, rules: Iterable[SendRule], dead_letters: ToDeadLetters, delays: DelayRules) -> None:
         self._dead_letters = dead_letters
         self._delays = delays
-        self._rules = tuple((rule.names, rule) for rule in rules)
-        self._batch_rules = tuple(each for each in self._rules if each[1].batches)
-        self._after = frozenset(each for _, each in self._rules if type(each).after is not SendRule.after)
-        self.words = _words_of([rule for _, rule in self._rules])
+        self.rules = tuple((rule.names, rule) for rule in rules)
+        self._batch_rules = tuple(each for each in self.rules if each[1].batches)
+        self._after = frozenset(each for _, each in self.rules if type(each).after is not SendRule.after)
+        self.words = _words_of([rule for _, rule in self.rules])
         self.batch_words = tuple(
             name.encode() for names, _ in self._batch_rules for name in (("",) if names is None else names)
         )
@@ -94,7 +94,7 @@ class SendRules:
         """
         if is_retry:
             self._dead_letters(record)
-        for names, rule in self._batch_rules if record.is_batch else self._rules:
+        for names, rule in self._batch_rules if record.is_batch else self.rules:
             if names is None or record.is_batch or not names.isdisjoint(record.properties):
                 result = rule.before(record)
                 if result is not None:
@@ -103,7 +103,7 @@ class SendRules:
 
     def after(self, record: PendingRecord, result: StoredAt) -> None:
         """Tell the rules that saw `record` where it was stored."""
-        for names, rule in self._batch_rules if record.is_batch else self._rules:
+        for names, rule in self._batch_rules if record.is_batch else self.rules:
             if rule in self._after and (
                 names is None or record.is_batch or not names.isdisjoint(record.properties)
             ):

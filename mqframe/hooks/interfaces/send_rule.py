@@ -76,6 +76,14 @@ class SendRule:
     hint: str = ""
     batches: bool = False
 
+    @property
+    def alike_while(self) -> object:
+        """Anything but `None` promises: while it is this very object, `before` does the same to all messages
+        for one queue with one value of the one property of `names` that they have, unless others are reserved
+        (but KEYS, TAGS and such). Unique keys may be copied. So it need not be shown each of them.
+        """
+        return None
+
     def before(self, record: PendingRecord) -> StoredAt | None:
         """Pass `record` (return `None`), change it, or divert it to another topic or queue.
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
+from twins import send
 
 from mqframe.core.codes import SysFlag
 from mqframe.core.messages.batch import encode_element
@@ -71,3 +72,41 @@ def batches(draw: st.DrawFn, odd: bool = False) -> dict[str, Any]:
         "body": b"".join(encode_element(body, text.encode(), flag) for body, text, flag in elements),
     }
     return draw(sends()) | changes
+
+
+waiting_names = st.sampled_from(
+    """TAGS KEYS WAIT a b ü PGROUP INSTANCE_ID HALF_BATCH REAL_QID REAL_TOPIC TRACE_ON CLUSTER DELAY
+    TRANSACTION_CHECK_TIMES TRAN_PREPARED_QUEUE_OFFSET CHECK_IMMUNITY_TIME_IN_SECONDS __transactionId__
+    TIMER_DELAY_SEC""".split()
+)
+kinds = st.sampled_from(
+    [("TRAN_MSG", "true")] * 4
+    + [("DELAY", "3")] * 4
+    + [
+        ("TRAN_MSG", "false"),
+        ("TRAN_MSG", "True"),
+        ("DELAY", "1"),
+        ("DELAY", "0"),
+        ("DELAY", "x"),
+        ("DELAY", "40"),
+    ]
+)
+
+
+@st.composite
+def waiting(draw: st.DrawFn, number: int) -> bytes:
+    """Sends that are to wait, some of them odd."""
+    pairs = draw(st.lists(st.tuples(waiting_names, texts), max_size=5))
+    for pair in (("UNIQ_KEY", draw(keys)), draw(kinds)):
+        pairs.insert(draw(st.integers(0, len(pairs))), pair)
+    text = "".join(f"{name}\x01{value}\x02" for name, value in pairs)
+    return send(
+        number,
+        draw(st.sampled_from(["t", "t", "other"])),
+        draw(st.binary(min_size=1, max_size=60)),
+        e=draw(st.sampled_from("01")),
+        f=draw(st.sampled_from(["0", "4", "8", "12", "1", "48", "5"])),
+        j=draw(st.sampled_from(["0", "2"])),
+        properties=text if draw(st.booleans()) else text[:-1],
+        form=draw(st.sampled_from(list(HeaderForm))),
+    )

@@ -55,6 +55,8 @@ def layout(*, guarded: bool, **changes: Any) -> Any:
             "suffix": SUFFIX.encode(),
             "guarded": guarded,
             "words": [word.encode() for word in WORDS],
+            "diverting": [],
+            "apart": [],
             "batch_words": [],
             "at_once": [],
             "store_host": HOST,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,6 +22,7 @@ from mqframe.core.cluster.topic_bodies import TopicConfig
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.batch import encode_element
 from mqframe.core.messages.java_hash import java_hash
+from mqframe.core.messages.names import HALF_TOPIC, SCHEDULE_TOPIC
 from mqframe.core.requests.messages import SendMessageV2
 from mqframe.core.wire.frame import Frame, HeaderForm, encode_frame
 from mqframe.hooks.interfaces.broker_requests import ProxiedClient
@@ -49,6 +50,28 @@ def send(number: int, topic: str = "t", body: bytes = b"body", **fields: Any) ->
         **fields,
     }  # fmt: skip
     return encode_frame(Frame(code, number, flag, None, ext, body, "JAVA", 479, form))
+
+
+PREPARED = "4"
+"""The flag with which Java's clients send halves."""
+
+
+def half(number: int, topic: str = "t", **fields: Any) -> bytes:
+    """The frame of a half. `fields`: as of `send`; `more`: further properties."""
+    unique = {"UNIQ_KEY": f"7F0000010007{number:08X}", "TRAN_MSG": "true", "PGROUP": "producers"}
+    return send(
+        number,
+        topic,
+        **{"f": PREPARED, "properties": {**ANY_PROPERTIES, **unique, **fields.pop("more", {})}, **fields},
+    )
+
+
+def delayed(number: int, level: str = "3", topic: str = "t", **fields: Any) -> bytes:
+    """The frame of a send with a delay level. `fields`: as of `send`; `more`: further properties."""
+    unique = {"UNIQ_KEY": f"7F0000010007{number:08X}", "DELAY": level}
+    return send(
+        number, topic, **{"properties": {**ANY_PROPERTIES, **unique, **fields.pop("more", {})}, **fields}
+    )
 
 
 def pull(number: int, offset: int, queue_id: int = 0, topic: str = "t", **fields: Any) -> bytes:
@@ -161,6 +184,22 @@ def service_of(broker: Broker) -> Any:
     return next((part for part in broker._parts if type(part).__name__ == "SpeedupsService"), None)
 
 
+def end(number: int, at: int, outcome: int = 8, **fields: Any) -> Callable[[Scene], bytes]:
+    """The frame of an end of the half at queue offset `at`. `fields`: others than these."""
+    flag = fields.pop("flag", 0)
+
+    def made(scene: Scene) -> bytes:
+        found = scene.broker.store.reads.entries(HALF_TOPIC, 0, at, 1)
+        ext = {
+            "producerGroup": "producers", "tranStateTableOffset": str(at), "commitOrRollback": str(outcome),
+            "commitLogOffset": str(found[0][0] if found else 0), "msgId": "id", "transactionId": "id",
+            "fromTransactionCheck": "false", **fields,
+        }  # fmt: skip
+        return encode_frame(Frame(37, number, flag, None, ext, b"", "JAVA", 479))
+
+    return made
+
+
 class Scene(NamedTuple):
     """A broker that nobody reaches but one connection, in the same process."""
 
@@ -185,7 +224,7 @@ async def opened(
 ) -> AsyncIterator[Scene]:
     """A broker with some topics, and a connection from `address`.
 
-    `access`: who may use it, as `plugins` say.
+    `access`: who may use it, as `plugins` say. `brings`: where its services come from.
     """
     clock = ManualClock()
     random.seed(7)  # ids of messages that bring none, queues of the broker's choice
@@ -199,6 +238,7 @@ async def opened(
             services=(IndexSettings(slots=501, entries=400),),
         ),
         clock,
+        plugins=sections.get("brings"),
     )
     for topic, queues in (("t", 2), ("other", 4), ("third", 2)):
         broker.service_port.topics.put(
@@ -217,7 +257,7 @@ async def opened(
 
 async def stored(
     directory: Path,
-    reads: Sequence[bytes | Asking],
+    reads: Sequence[Read],
     address: tuple[str, int] = ("10.1.2.3", 4567),
     **sections: Any,
 ) -> Found:
@@ -226,7 +266,7 @@ async def stored(
         return await _found(scene, directory, reads)
 
 
-async def _found(scene: Scene, directory: Path, reads: Sequence[bytes | Asking]) -> Found:
+async def _found(scene: Scene, directory: Path, reads: Sequence[Read]) -> Found:
     broker, clock, wire, latencies = scene.broker, scene.clock, scene.wire, scene.latencies
     address = wire.address
     guest = ProxiedClient()
@@ -240,12 +280,12 @@ async def _found(scene: Scene, directory: Path, reads: Sequence[bytes | Asking])
             reply = await asked
             replies.append((int(reply.code), reply.remark, reply.fields()))
         else:
-            scene.peer.data_received(read)
+            scene.peer.data_received(read if isinstance(read, bytes) else read(scene))
             await scene.settle()
         clock.advance(1.0)
     statistics, log = broker.service_port.counts, broker.store.log
     counts: dict[str, Any] = {"put": statistics.put.total, "failed": statistics.put_times.failed}
-    for topic in ("t", "other", "third"):
+    for topic in ("t", "other", "third", HALF_TOPIC, SCHEDULE_TOPIC):
         meter = statistics.topic(topic)
         types = {kind: (of.total, of.size_bytes, of.sizes) for kind, of in meter.types.items()}
         counts[topic] = meter.total, meter.times, meter.size.total, meter.sizes, types
@@ -272,12 +312,14 @@ async def _found(scene: Scene, directory: Path, reads: Sequence[bytes | Asking])
     )  # fmt: skip
 
 
+Read = bytes | Asking | Callable[[Scene], bytes]
+"""What comes in one read, is asked in process, or is made of what is stored by then."""
 FIRST = [send(0), send(1), send(2, "other"), send(3, "third")]
 """The first message of a topic goes the longer way: it has its topic admitted."""
 
 
 async def both(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reads: Sequence[bytes | Asking], **sections: Any
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reads: Sequence[Read], **sections: Any
 ) -> Found:
     """What the shorter way left, once that is all that the longer one leaves."""
     short = await stored(tmp_path / "short", reads, **sections)

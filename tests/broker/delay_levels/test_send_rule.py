@@ -31,6 +31,11 @@ def test_a_level_has_a_queue_of_its_own() -> None:
     assert record.answer == {}
 
 
+def test_what_it_does_follows_from_the_levels_alone() -> None:
+    levels = (1000, 5000)
+    assert ToDelayTopic(DelayRules(levels, lambda: NOW)).alike_while is levels
+
+
 def test_where_a_level_and_a_time_are_named_the_level_counts() -> None:
     record = placed(DELAY="1", TIMER_DELIVER_MS=str(NOW + 60_000))
     assert (record.topic, record.queue_id) == (SCHEDULE_TOPIC, 0)

@@ -11,7 +11,6 @@ use crate::layout::{SendLayout, Step, Turn};
 use crate::properties::{mark_behind, named, Named, BYTES_MAX, NAME_END, PAIR_END};
 use crate::record::{record_bytes, Hosts, Record};
 use crate::send::Send;
-use crate::text::java_hash;
 use crate::topics::{queue_at, LastTopic};
 
 const HEAD_BYTES: usize = 20;
@@ -94,16 +93,17 @@ impl SendLayout {
                 born: send.born,
                 stored: turn.now,
                 reconsumed: 0, // a batch is nothing that was consumed
+                prepared: 0,
                 body: element.body,
                 properties: [element.own, mark_behind(element.own), &batch.extra],
             };
             // All of it is text, so that all of it has a hash.
             let named = element.named.before(shared);
-            let code = java_hash(named.tags.unwrap_or_default(), 0).unwrap_or_default();
+            let code = named.tags_code().unwrap_or_default();
             note_keys(&mut work.keys, topic.hash, &named, work.end).unwrap_or_default();
             work.append(run, &record, &turn.hosts, element.size, code);
         }
-        let (name, count) = ((number, &topic.name), batch.elements.len());
+        let (name, count) = ((number, topic.name.as_any()), batch.elements.len());
         work.count_put(py, name, self.is_sharded(text), (count, size), &self.size_bounds);
         work.count_kind(send.code, send.one_way);
         if !send.one_way {

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
 
+use crate::diverted::Kind;
 use crate::entry::ENTRY_BYTES;
 use crate::hasher::NumberState;
 use crate::keys::Keys;
@@ -16,6 +17,7 @@ use crate::record_crc::fill_in;
 pub struct Laid {
     stopped: usize,
     unknown: Option<Py<PyString>>,
+    undecided: Option<Kind>,
     at_once: bool,
     count: usize,
     end: i64,
@@ -36,10 +38,10 @@ pub struct Run {
     pub codes: Vec<i64>,
 }
 
-/// Messages of one topic as they are counted: those of about one size together. `times`: by how many requests
-/// they came.
+/// Messages of one topic, or of a kind that waits elsewhere, as they are counted: those of about one size together.
+/// `times`: by how many requests they came.
 struct Puts {
-    name: Py<PyString>,
+    name: Py<PyAny>,
     sharded: bool,
     count: u64,
     bytes: u64,
@@ -48,7 +50,7 @@ struct Puts {
 
 /// What is laid out so far. `guarded`: whether records end with room for a CRC over all of them; `at_once`: whether
 /// none of the answers waits, or all may; `end`: log offset behind the last record; `puts_at`: where `puts` counts
-/// messages, by their topic's number, their size, and whether they are sharded.
+/// messages, by a number, that of their topic mostly, their size, and whether they are sharded.
 pub struct Work {
     guarded: bool,
     pub at_once: bool,
@@ -124,8 +126,8 @@ impl Work {
         self.keys.reserve(2 * count); // a unique key and another one
     }
 
-    /// Lays out a record of `size` bytes for a queue; `code`: its tags code.
-    pub fn append(&mut self, run: usize, record: &Record, hosts: &Hosts, size: usize, code: u32) {
+    /// Lays out a record of `size` bytes for a queue; `code`: what its entry says, mostly the tags code.
+    pub fn append(&mut self, run: usize, record: &Record, hosts: &Hosts, size: usize, code: i64) {
         let start = self.records.len();
         put_record(&mut self.records, record, hosts, size);
         if self.guarded {
@@ -134,25 +136,24 @@ impl Work {
         self.end = record.physical + size as i64;
         self.count += 1;
         let run = &mut self.runs[run];
-        let code = i64::from(code as i32);
         put_entry(&mut run.entries, record.physical, size, code);
         run.codes.push(code);
         run.end = self.end;
     }
 
     /// Counts one put of `count` messages, whose records have `size` bytes together, as `PutCount.add` of
-    /// mqframe/broker/tables/statistics.py. `name` is the topic with number `topic`.
+    /// mqframe/broker/tables/statistics.py. `name` has the number `number`.
     pub fn count_put(
         &mut self,
         py: Python,
-        (topic, name): (usize, &Py<PyString>),
+        (number, name): (usize, &Py<PyAny>),
         sharded: bool,
         (count, size): (usize, usize),
         bounds: &[u64],
     ) {
         let average = (size / count) as u64;
         let slot = bounds.partition_point(|bound| *bound < average); // as bisect_left
-        let key = (topic as u64) << 16 | (slot as u64) << 1 | u64::from(sharded);
+        let key = (number as u64) << 16 | (slot as u64) << 1 | u64::from(sharded);
         if self.last_puts.0 != key {
             let puts = &mut self.puts;
             let at = *self.puts_at.entry(key).or_insert_with(|| {
@@ -185,7 +186,13 @@ impl Work {
     }
 
     /// All of it as objects of Python.
-    pub fn finish(mut self, py: Python<'_>, stopped: usize, unknown: Option<&str>) -> PyResult<Laid> {
+    pub fn finish(
+        mut self,
+        py: Python<'_>,
+        stopped: usize,
+        unknown: Option<&str>,
+        undecided: Option<Kind>,
+    ) -> PyResult<Laid> {
         self.runs.sort_by_key(|run| run.end);
         let runs = self.runs.into_iter().map(|run| {
             let entries = PyBytes::new(py, &run.entries);
@@ -196,6 +203,7 @@ impl Work {
         Ok(Laid {
             stopped,
             unknown: unknown.map(|topic| PyString::new(py, topic).unbind()),
+            undecided,
             at_once: self.at_once,
             count: self.count,
             end: self.end,

@@ -1,5 +1,7 @@
 //! `SendLayout`: frames in, what is to be written and answered out.
 
+use std::ops::Range;
+
 use memchr::memmem::{find, Finder};
 use pyo3::exceptions::{PyOverflowError, PyValueError};
 use pyo3::prelude::*;
@@ -7,13 +9,14 @@ use pyo3::types::{PyBytes, PyString};
 
 use crate::answer::Answers;
 use crate::batch::{Batch, BatchLimits};
+use crate::diverted::{Diversions, GivenWay, Kind};
 use crate::hasher::NumberState;
 use crate::header::{read, whole_frame, Field, Frame, Limits};
 use crate::json::unescape;
 use crate::laid::{Laid, Work};
 use crate::record::Hosts;
 use crate::record_crc::ROOM;
-use crate::send::{send_of, Send, SEND_V2};
+use crate::send::{send_of, Send, SEND_V2, TRANSACTION_MASK};
 use crate::signers::Signers;
 use crate::topics::{LastTopic, Topics};
 use crate::words::Words;
@@ -26,10 +29,13 @@ const SHARDING: &[u8] = b"__SHARDINGKEY";
 /// Lays out ordinary sends. Belongs to one thread.
 #[pyclass(module = "mqframe_speedups._native")]
 pub struct SendLayout {
-    /// Behind the properties of each message. `guarded`: it ends with room for the CRC over a record.
+    /// Behind the properties of each message. `guarded`: it ends with room for the CRC over a record; `own_bytes`:
+    /// without that.
     pub suffix: Vec<u8>,
     guarded: bool,
+    pub own_bytes: usize,
     pub words: Words,
+    pub diversions: Diversions,
     pub batch_words: Words,
     /// With one of these among the properties of its request an answer does not wait.
     at_once: Words,
@@ -63,18 +69,22 @@ pub enum Step<'a> {
     Served,
     Stopped,
     Unknown(&'a [u8]),
+    Undecided(Kind),
 }
 
 #[pymethods]
 impl SendLayout {
     #[new]
-    #[pyo3(signature = (*, suffix, guarded, words, batch_words, at_once, store_host, offset_id_head, answer,
-                        frame_bytes_max, header_bytes_max, text_max, batch_messages_max, batch_keys_max, size_bounds))]
+    #[pyo3(signature = (*, suffix, guarded, words, diverting, apart, batch_words, at_once, store_host, offset_id_head,
+                        answer, frame_bytes_max, header_bytes_max, text_max, batch_messages_max, batch_keys_max,
+                        size_bounds))]
     #[allow(clippy::too_many_arguments)] // keywords of Python
     fn new(
         mut suffix: Vec<u8>,
         guarded: bool,
         words: Vec<Vec<u8>>,
+        diverting: Vec<Vec<u8>>,
+        apart: Vec<Vec<u8>>,
         batch_words: Vec<Vec<u8>>,
         at_once: Vec<Vec<u8>>,
         store_host: Vec<u8>,
@@ -99,13 +109,16 @@ impl SendLayout {
         {
             words.push(Vec::new()); // its values would hide those of all messages: nothing is ordinary
         }
+        let own_bytes = suffix.len();
         if guarded {
             suffix.extend_from_slice(ROOM);
         }
         Ok(Self {
             suffix,
             guarded,
+            own_bytes,
             words: Words::new(&words),
+            diversions: Diversions::new(&diverting, apart),
             batch_words: Words::new(&batch_words),
             at_once: Words::new(&at_once),
             sharding: Box::new(Finder::new(SHARDING)),
@@ -142,9 +155,30 @@ impl SendLayout {
         self.topics.know(topic.as_bytes())
     }
 
-    /// Admit no topic any more.
+    /// Admit no topic any more, and know nothing of what waits elsewhere.
     fn forget(&mut self) {
         self.topics.clear();
+        self.diversions.forget();
+    }
+
+    /// Know nothing of what waits elsewhere any more.
+    fn forget_ways(&mut self) {
+        self.diversions.forget();
+    }
+
+    /// What becomes of messages to a queue of `topic` with these bits of transactions and this pair among their
+    /// properties; `None`: they are left.
+    #[pyo3(signature = (topic, queue_id, bits, pair, way))]
+    fn divert(
+        &mut self,
+        topic: &Bound<'_, PyString>,
+        queue_id: i32,
+        bits: i32,
+        pair: &str,
+        way: Option<GivenWay<'_>>,
+    ) -> PyResult<()> {
+        let place = (self.topics.number_of(topic)?, queue_id, bits);
+        self.diversions.hear(&mut self.topics, pair, place, way)
     }
 
     /// Lay out one send that is no frame: its fields as Python has them. Of the last two numbers, which only
@@ -177,9 +211,11 @@ impl SendLayout {
         };
         let mut work = self.work(place.1, body.len() + properties.len());
         let parts = (&send, send.properties, body);
-        match self.place(py, parts, &turn, &mut work, &mut (&[], 0), &mut Batch::default())? {
-            Step::Served => work.finish(py, 0, None).map(Some),
-            Step::Stopped | Step::Unknown(_) => Ok(None),
+        let mut scratch = Scratch::default();
+        let room = (&mut scratch.topic, &mut scratch.batch, &mut scratch.tail);
+        match self.place(py, parts, &turn, &mut work, room)? {
+            Step::Served => work.finish(py, 0, None, None).map(Some),
+            Step::Stopped | Step::Unknown(_) | Step::Undecided(_) => Ok(None),
         }
     }
 
@@ -205,20 +241,21 @@ impl SendLayout {
             ..Scratch::default()
         };
         let mut at = start;
-        let unknown = loop {
+        let (unknown, undecided) = loop {
             let Some(frame) = whole_frame(data, at, &self.limits) else {
-                break None;
+                break (None, None);
             };
             match self.serve(py, &frame, &turn, &mut work, &mut scratch, signers.as_deref_mut())? {
                 Step::Served => at = frame.end,
-                Step::Stopped => break None,
-                Step::Unknown(topic) => break std::str::from_utf8(topic).ok(),
+                Step::Stopped => break (None, None),
+                Step::Unknown(topic) => break (std::str::from_utf8(topic).ok(), None),
+                Step::Undecided(kind) => break (None, Some(kind)),
             }
         };
-        if work.count == 0 && unknown.is_none() {
+        if work.count == 0 && unknown.is_none() && undecided.is_none() {
             return Ok(None);
         }
-        work.finish(py, at, unknown).map(Some)
+        work.finish(py, at, unknown, undecided).map(Some)
     }
 }
 
@@ -229,6 +266,7 @@ struct Scratch<'a> {
     properties: Vec<u8>,
     topic: LastTopic<'a>,
     batch: Batch<'a>,
+    tail: Vec<u8>,
 }
 
 impl SendLayout {
@@ -286,22 +324,30 @@ impl SendLayout {
                 return Ok(Step::Stopped);
             }
         }
-        let Scratch { topic, batch, .. } = scratch;
-        self.place(py, (&send, text, frame.body), turn, work, topic, batch)
+        let room = (&mut scratch.topic, &mut scratch.batch, &mut scratch.tail);
+        self.place(py, (&send, text, frame.body), turn, work, room)
     }
 
-    /// Lays out a send with these properties and this body, if it is an ordinary one.
+    /// Lays out a send with these properties and this body, if it is an ordinary one, or of a kind that is known.
     fn place<'a>(
         &self,
         py: Python,
         (send, text, body): (&Send<'a>, &[u8], &'a [u8]),
         turn: &Turn,
         work: &mut Work,
-        last_topic: &mut LastTopic<'a>,
-        batch: &mut Batch<'a>,
+        (last_topic, batch, tail): (&mut LastTopic<'a>, &mut Batch<'a>, &mut Vec<u8>),
     ) -> PyResult<Step<'a>> {
         let body_fits = !body.is_empty() && body.len() <= turn.body_bytes_max;
-        if !body_fits || send.queue_id < 0 || text.len() > self.text_max || self.words.occur_in(text) {
+        if !body_fits || send.queue_id < 0 || text.len() > self.text_max {
+            return Ok(Step::Stopped);
+        }
+        let is_marked = self.words.occur_in(text);
+        let pair = is_marked.then(|| self.diverting_pair(text)).flatten();
+        let is_known = match pair {
+            None => !is_marked && send.sys_flag & TRANSACTION_MASK == 0,
+            Some(_) => !send.is_batch,
+        };
+        if !is_known {
             return Ok(Step::Stopped);
         }
         let at_once = self.at_once.occur_in(text);
@@ -313,7 +359,17 @@ impl SendLayout {
         if send.is_batch {
             return self.place_batch(py, (send, text, body), turn, work, last_topic, batch);
         }
-        self.place_one(py, (send, text, body), turn, work, last_topic)
+        match pair {
+            None => self.place_one(py, (send, text, body), turn, work, last_topic),
+            Some(pair) => self.place_elsewhere(py, (send, text, body), pair, turn, work, (last_topic, tail)),
+        }
+    }
+
+    /// The pair in `text` for which a rule has messages wait elsewhere, where no other word is in it.
+    fn diverting_pair(&self, text: &[u8]) -> Option<Range<usize>> {
+        let pair = self.diversions.pair_in(text)?;
+        let is_alone = !self.words.occur_in(&text[..pair.start]) && !self.words.occur_in(&text[pair.end..]);
+        (is_alone && self.diversions.keep(text, &pair)).then_some(pair)
     }
 
     /// Whether messages with these properties in their request are counted as such in order.

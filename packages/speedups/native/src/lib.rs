@@ -8,6 +8,8 @@ mod acks;
 mod answer;
 mod batch;
 mod binary;
+mod commits;
+mod diverted;
 mod elements;
 mod entry;
 mod fields;
@@ -51,7 +53,7 @@ mod words;
 use pyo3::prelude::*;
 
 /// What Python asks for: it changes with every change of what is called here.
-const INTERFACE: u32 = 7;
+const INTERFACE: u32 = 8;
 
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -84,5 +86,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(many::any_may_have, module)?)?;
     module.add_function(wrap_pyfunction!(many::rise_in, module)?)?;
     module.add_function(wrap_pyfunction!(many::guard, module)?)?;
+    module.add_function(wrap_pyfunction!(commits::lay_commit, module)?)?;
     module.add_function(wrap_pyfunction!(log_runs::describe_log, module)?)
 }

@@ -2,10 +2,14 @@
 
 use memchr::{memchr, memchr_iter};
 
+use crate::text::java_hash;
+
 pub const NAME_END: u8 = 1;
 pub const PAIR_END: u8 = 2;
 /// `PROPERTIES_BYTES_MAX` of mqframe/core/messages/properties.py.
 pub const BYTES_MAX: usize = 32767;
+/// The most properties of a message all of whose pairs are looked at.
+pub const PAIRS_MAX: usize = 32;
 
 /// Values that dispatch and answers need. `unique`: the unique key.
 #[derive(Debug, PartialEq, Eq, Clone, Copy)]
@@ -29,6 +33,11 @@ impl<'a> Named<'a> {
     pub fn is_plain(&self) -> bool {
         let plain = |byte: &u8| matches!(byte, 0x20..=0x7e) && !matches!(byte, b'"' | b'\\');
         self.unique.is_none_or(|key| key.iter().all(plain))
+    }
+
+    /// What queue entries say of the tag, its Java hash; 0 without one, `None` where it is no text.
+    pub fn tags_code(&self) -> Option<i64> {
+        java_hash(self.tags.unwrap_or_default(), 0).map(|hash| i64::from(hash as i32))
     }
 
     /// Words of KEYS.
@@ -67,6 +76,25 @@ pub fn mark_behind(text: &[u8]) -> &'static [u8] {
         None | Some(&PAIR_END) => b"",
         _ => &[PAIR_END],
     }
+}
+
+/// Whether every pair in `text` has a name and a value, no name comes twice, and `takes` takes each, told where
+/// its pair begins. Not where there are too many.
+pub fn is_regular(text: &[u8], takes: impl Fn(usize, &[u8]) -> bool) -> bool {
+    let mut names: [&[u8]; PAIRS_MAX] = [b""; PAIRS_MAX];
+    let (mut count, mut at) = (0, 0);
+    let text = text.strip_suffix(&[PAIR_END]).unwrap_or(text);
+    for piece in text.split(|byte| *byte == PAIR_END) {
+        let name = &piece[..memchr(NAME_END, piece).unwrap_or_default()];
+        let is_new = !name.is_empty() && count < PAIRS_MAX && !names[..count].contains(&name);
+        if !is_new || piece.len() == name.len() + 1 || !takes(at, name) {
+            return false;
+        }
+        names[count] = name;
+        count += 1;
+        at += piece.len() + 1;
+    }
+    true
 }
 
 fn value(text: &[u8], (name, start): (usize, usize)) -> Option<&[u8]> {

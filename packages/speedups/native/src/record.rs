@@ -63,7 +63,8 @@ impl Hosts<'_> {
     }
 }
 
-/// One message as it is to be stored. `properties`: pieces that lie one behind the other.
+/// One message as it is to be stored. `prepared`: log offset of the half that it was; `properties`: pieces that lie
+/// one behind the other.
 pub struct Record<'a> {
     pub topic: &'a [u8],
     pub queue_id: i32,
@@ -74,6 +75,7 @@ pub struct Record<'a> {
     pub born: i64,
     pub stored: i64,
     pub reconsumed: i32,
+    pub prepared: i64,
     pub body: &'a [u8],
     pub properties: [&'a [u8]; 3],
 }
@@ -96,8 +98,9 @@ pub fn put_record(out: &mut Vec<u8>, record: &Record, hosts: &Hosts, size: usize
     put(&mut head, 28, record.physical.to_be_bytes());
     put(&mut head, 36, hosts.mark(record.sys_flag).to_be_bytes());
     put(&mut head, 40, record.born.to_be_bytes());
-    let mut tail = [0_u8; 16]; // the prepared transaction offset of ordinary messages is 0
+    let mut tail = [0_u8; 16];
     put(&mut tail, 0, record.reconsumed.to_be_bytes());
+    put(&mut tail, 4, record.prepared.to_be_bytes());
     put(&mut tail, 12, (record.body.len() as i32).to_be_bytes());
     out.reserve(size);
     out.extend_from_slice(&head);
@@ -149,6 +152,7 @@ mod tests {
                 born: 5,
                 stored: 6,
                 reconsumed: 7,
+                prepared: 8,
                 body: b"body",
                 properties: [b"p\x01q", b"\x02", b"r\x01s\x02"],
             };

@@ -97,8 +97,7 @@ pub fn send_of<'a>(head: &Head, fields: &[Field<'a>]) -> Option<Send<'a>> {
         is_batch: is_true(place::BATCH)?,
     };
     // A queue below 0 stands for any: Python draws it.
-    (!is_true(place::UNIT_MODE)? && send.queue_id >= 0 && send.sys_flag & TRANSACTION_MASK == 0)
-        .then_some(send)
+    (!is_true(place::UNIT_MODE)? && send.queue_id >= 0).then_some(send)
 }
 
 fn short_place(name: &[u8]) -> Option<usize> {
@@ -192,8 +191,7 @@ mod tests {
             (3, "x"),
             (4, "-1"),
             (4, "04"),
-            (5, "4"),
-            (5, "8"),
+            (5, "0x4"),
             (6, "1e3"),
             (7, "2147483648"),
             (9, "+1"),

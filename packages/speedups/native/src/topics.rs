@@ -12,10 +12,12 @@ use crate::record::TOPIC_BYTES_MAX;
 use crate::send::{Send, TRANSACTION_MASK};
 use crate::text::java_hash;
 
-/// A topic that may be sent to. `hash`: of its name with `#` behind, as index keys begin.
+/// A topic. `queues`: how many may be sent to, `None`: it was not admitted, but messages wait there; `hash`: of
+/// its name with `#` behind, as index keys begin.
 pub struct Topic {
     pub name: Py<PyString>,
-    queues: i32,
+    pub bytes: Vec<u8>,
+    queues: Option<i32>,
     pub sys_flag: i32,
     pub hash: u32,
 }
@@ -23,7 +25,7 @@ pub struct Topic {
 /// The topic of the send before, and its number.
 pub type LastTopic<'a> = (&'a [u8], usize);
 
-/// All that were admitted, by their numbers.
+/// All that are known, by their numbers.
 #[derive(Default)]
 pub struct Topics {
     all: Vec<Topic>,
@@ -33,29 +35,41 @@ pub struct Topics {
 impl Topics {
     /// Messages may be sent to `topic`, queues 0 to `queues` - 1; `sys_flag` is or-ed to theirs.
     pub fn admit(&mut self, topic: Bound<'_, PyString>, queues: i32, sys_flag: i32) -> PyResult<()> {
-        let name = topic.to_cow()?;
-        let hash = java_hash(format!("{name}#").as_bytes(), 0).unwrap_or_default();
-        let number = *self
-            .numbers
-            .entry(name.as_bytes().to_vec())
-            .or_insert(self.all.len());
-        let admitted = Topic {
-            name: topic.clone().unbind(),
-            queues,
-            sys_flag,
-            hash,
-        };
-        if number == self.all.len() {
-            self.all.push(admitted);
-        } else {
-            self.all[number] = admitted;
-        }
+        let number = self.number_of(&topic)?;
+        let admitted = &mut self.all[number];
+        admitted.name = topic.unbind();
+        admitted.queues = Some(queues);
+        admitted.sys_flag = sys_flag;
         Ok(())
+    }
+
+    /// The number of `topic`, admitted or not: messages of a queue have to be found whatever they are.
+    pub fn number_of(&mut self, topic: &Bound<'_, PyString>) -> PyResult<usize> {
+        let name = topic.to_cow()?;
+        let bytes = name.as_bytes();
+        if let Some(number) = self.numbers.get(bytes) {
+            return Ok(*number);
+        }
+        self.numbers.insert(bytes.to_vec(), self.all.len());
+        self.all.push(Topic {
+            name: topic.clone().unbind(),
+            bytes: bytes.to_vec(),
+            queues: None,
+            sys_flag: 0,
+            hash: java_hash(format!("{name}#").as_bytes(), 0).unwrap_or_default(),
+        });
+        Ok(self.all.len() - 1)
     }
 
     /// Whether the topic of this name was admitted.
     pub fn know(&self, name: &[u8]) -> bool {
-        self.numbers.contains_key(name)
+        let number = self.numbers.get(name);
+        number.is_some_and(|number| self.all[*number].queues.is_some())
+    }
+
+    /// The topic with this number.
+    pub fn at(&self, number: usize) -> &Topic {
+        &self.all[number]
     }
 
     /// Admits none any more.
@@ -74,7 +88,8 @@ impl Topics {
             *last = (send.topic, *number.ok_or(Step::Unknown(send.topic))?);
         }
         let topic = &self.all[last.1];
-        if send.queue_id >= topic.queues || (send.sys_flag | topic.sys_flag) & TRANSACTION_MASK != 0 {
+        let queues = topic.queues.ok_or(Step::Unknown(send.topic))?;
+        if send.queue_id >= queues || topic.sys_flag & TRANSACTION_MASK != 0 {
             return Err(Step::Stopped);
         }
         Ok((last.1, topic))

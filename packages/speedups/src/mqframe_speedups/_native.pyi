@@ -15,14 +15,17 @@ __all__ = [
     "INTERFACE", "AckReader", "FieldReader", "Gathered", "GatheredMessages", "Gatherer", "InFlight", "Inbox",
     "Keys", "Laid", "LoopPromise", "NewEntries", "PullAnswers", "PullReader", "ReceivedTranslator",
     "RecordMessage", "RecordVerdicts", "SendLayout", "SentReader", "Signers", "ThreadPromise",
-    "any_may_have", "describe_log", "encode_elements", "guard", "offsets_of", "read_messages", "rise_in",
-    "spell_ids", "store_bytes_of",
+    "any_may_have", "describe_log", "encode_elements", "guard", "lay_commit", "offsets_of", "read_messages",
+    "rise_in", "spell_ids", "store_bytes_of",
 ]  # fmt: skip
 
 _Place = tuple[bytes, int, int, int, int, Callable[[tuple[str, int]], object | None]]
 """Where records go: the sender's host, packed; log offset of the next record; bytes that they may take
 together; store time, ms; longest body, bytes; what is called once for each topic and queue id: `None` for
 none, else an object whose `next_offset` is where the queue goes on."""
+
+_LaidRecord = tuple[int, bytes, int]
+"""Bytes of a record, its queue entry, the tags code in that."""
 
 INTERFACE: Final[int]
 """Number of this interface; another one has other classes, or takes other arguments."""
@@ -53,6 +56,10 @@ class Laid:
     def unknown(self) -> str | None:
         """Topic of the frame at which it stopped, if nothing but that it is not admitted spoke against it."""
     @property
+    def undecided(self) -> tuple[str, int, int, str] | None:
+        """Of what kind the frame is at which it stopped, if that is not known: its topic, which is admitted,
+        its queue, its bits of transactions, the pair among its properties whose name is of `diverting`."""
+    @property
     def at_once(self) -> bool:
         """Whether none of the answers waits; all of them may otherwise."""
     @property
@@ -72,10 +79,11 @@ class Laid:
         """One a queue, in order of their ends: log offset behind its last record, queue, queue offset of
         the first message, queue entries joined, tags codes."""
     @property
-    def puts(self) -> list[tuple[str, bool, int, int, int]]:
+    def puts(self) -> list[tuple[Any, bool, int, int, int]]:
         """Messages of one topic, with or without a sharding key, with records of about one size: topic,
         whether their requests have such a key, how many, bytes of their records, of how many requests. For
-        the size those of a batch count by their average."""
+        the size those of a batch count by their average. Of kinds that wait elsewhere: as what they are
+        counted (`divert`), in the place of the topic."""
     @property
     def kinds(self) -> list[tuple[int, bool, int]]:
         """Request code, whether one-way, how many requests."""
@@ -89,7 +97,9 @@ class SendLayout:
 
     `suffix`: what the broker puts behind all properties; `guarded`: followed by a CRC over the whole record,
     as a property. `words`: a message in whose properties one occurs
-    is not ordinary; nor is a batch with one of `batch_words` anywhere in it. `at_once`: with one of these
+    is not ordinary, but where that is in a pair by which its kind is known; nor is a batch with one of
+    `batch_words` anywhere in it. `diverting`: names of properties of which each value makes a kind; `apart`:
+    a message with another one of these is of none. `at_once`: with one of these
     among the properties of a request its answer does not wait. `store_host`: packed.
     `offset_id_head`: what offset ids begin with, before the 16 digits of the log offset. `answer`: the parts
     of an answer's header from its beginning to the message id, the fields that all answers share, each with
@@ -107,6 +117,8 @@ class SendLayout:
         suffix: bytes,
         guarded: bool,
         words: list[bytes],
+        diverting: list[bytes],
+        apart: list[bytes],
         batch_words: list[bytes],
         at_once: list[bytes],
         store_host: bytes,
@@ -124,7 +136,23 @@ class SendLayout:
     def knows(self, topic: str) -> bool:
         """Whether `topic` was admitted."""
     def forget(self) -> None:
-        """Admit no topic any more."""
+        """Admit no topic any more, and know no kind."""
+    def divert(
+        self,
+        topic: str,
+        queue_id: int,
+        bits: int,
+        pair: str,
+        way: tuple[str, int, list[bytes], int | None, Any] | None,
+    ) -> None:
+        """Messages of this kind, see `Laid.undecided`, are stored so; `None`: they are left.
+
+        `way`: topic and queue; what stands behind the broker's own properties, in parts between which the
+        unique key stands; how long after its storage a message is due, ms, where its entry says that, `None`
+        where it has a tags code; as what it is counted. 16,384 kinds are known at once.
+        """
+    def forget_ways(self) -> None:
+        """Know no kind any more."""
     def lay_one(
         self,
         topic: str,
@@ -421,6 +449,22 @@ def encode_elements(messages: Sequence[Message], unique_ids: list[str], usual: t
 
 def spell_ids(head: str, numbers: Iterable[int]) -> list[str]:
     """As `mqframe.core.messages.ids.spell_ids`."""
+
+def lay_commit(
+    half: bytes,
+    goal: tuple[str, int, int, int],
+    op_goal: tuple[str, int, int, int],
+    op: tuple[bytes, bytes],
+    place: tuple[bytes, int, int, int],
+) -> tuple[bytes, _LaidRecord, _LaidRecord, Keys] | None:
+    """The record of the message that a half becomes, and one behind it that ends the half.
+
+    `half`: all bytes of its record; `goal`, `op_goal`: topic, queue, queue offset and flag of the system of
+    each; `op`: body and properties of the second one; `place`: the store's host, packed, log offset, store
+    time (ms), longest body. Both records, joined, what queues get of them, index keys; `None` where the half
+    or what it becomes is in any way unusual: other hosts than IPv4, properties that are not as this project
+    writes them, a CRC among them.
+    """
 
 def describe_log(
     some: bytes, first: int, crc: bool, apart: Sequence[str], keys_from: int

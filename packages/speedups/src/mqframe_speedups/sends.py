@@ -1,7 +1,8 @@
 """Ordinary sends of one read, batches too, laid out by compiled code and applied to the store at once.
 
 The compiled code decides nothing: it takes frames that it can lay out to the byte as `SendProcessor` would
-have them stored, and leaves the first one that is different in any way, with all behind it, to that.
+have them stored, and leaves the first one that is different in any way, with all behind it, to that. What
+waits elsewhere, such as a half, is laid out as the rules said of the first of its kind (`RulesAsked`).
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from mqframe.core.wire.frame import Body, FrameDecoder, encode_answer
 from mqframe.net.frame_path import AlikeRequests, LateAnswers, LateReply
 from mqframe.store.appending.appender import Appended
 from mqframe_speedups._native import Keys, Laid, NewEntries, SendLayout
+from mqframe_speedups.rules_asked import APART, RulesAsked
 from mqframe_speedups.served_read import LIMIT_MAX, ServedRead
 
 _NOT_ORDINARY: Final = (
@@ -78,6 +80,7 @@ class SendPath:
         if isinstance(index, NotesElsewhere):
             index.note_in(NewEntries, Keys)
         self._targets: dict[str, SendTarget] = {}
+        self._rules = RulesAsked(state, sends)
         self._changes = -1
         self._layout: SendLayout | None = None
         self.served = 0
@@ -145,7 +148,10 @@ class SendPath:
         if self._changes != self._state.topics.changes:
             layout.forget()
             self._targets.clear()
+            self._rules.forget()
             self._changes = self._state.topics.changes
+        if self._rules.is_changed():
+            layout.forget_ways()
         return layout
 
     def take(self, made: ServedRead, born_host: bytes) -> None:
@@ -171,9 +177,16 @@ class SendPath:
                 ]
             if laid is not None:
                 made.start = laid.stopped
-            unknown = None if laid is None else laid.unknown
-            if not (made.tells() if unknown is None else self._admit(layout, unknown)):
+            if not (made.tells() if laid is None else self._tells(layout, laid, made)):
                 break
+
+    def _tells(self, layout: SendLayout, laid: Laid, made: ServedRead) -> bool:
+        """Say what has to be known of what `laid` stopped at; whether it can be served now."""
+        if laid.unknown is not None:
+            return self._admit(layout, laid.unknown)
+        if laid.undecided is not None:
+            return self._rules.tell(layout, self._targets[laid.undecided[0]], laid.undecided)
+        return made.tells()
 
     def answered(self, made: ServedRead, received: float, answers: bytes) -> bytes | LateAnswers:
         """The `answers` to what was `made`, at once or once all that is in the log by now is confirmed."""
@@ -217,9 +230,12 @@ class SendPath:
             # The keys of all go with the run that ends last: the index takes them in the order of the log.
             keys: Any = laid.keys if number == last and self._indexes else []
             waiting.append(Appended(end, queue, first, entries, codes, queue.topic, keys, now))
-        for topic, in_order, count, size, times in laid.puts:
-            meter = self._targets[topic].meter
-            meter.add(count, size, FIFO if in_order else NORMAL)
+        for counted, in_order, count, size, times in laid.puts:
+            # By its topic, or as the rules said.
+            if isinstance(counted, str):
+                counted = self._targets[counted].meter, FIFO if in_order else NORMAL
+            meter, kind = counted
+            meter.add(count, size, kind)
             meter.times += times - 1
         self._statistics.put.total += laid.count
         self.served += laid.count
@@ -248,6 +264,8 @@ class SendPath:
             suffix=sends.suffix_bytes,
             guarded=settings.property_crc,
             words=sorted(word.encode() for word in words),
+            diverting=[name.encode() for name in self._rules.names],
+            apart=sorted(name.encode() for name in APART),
             batch_words=list(sends.rules.batch_words),
             at_once=[NO_WAIT.encode()] if self.waits else [],
             store_host=state.identity.store_host,

@@ -14,6 +14,7 @@ from mqframe.hooks.interfaces import BrokerService
 from mqframe.hooks.specs import Factories, hookimpl
 from mqframe.log import get_logger
 from mqframe_speedups._native import AckReader, FieldReader, ReceivedTranslator, RecordVerdicts, SentReader
+from mqframe_speedups.commits import Commits
 from mqframe_speedups.log_reading import NativeLogReading
 from mqframe_speedups.path import BrokerPath
 from mqframe_speedups.pulls import PullPath
@@ -33,6 +34,7 @@ class SpeedupsService(BrokerService):
         self._state = port
         self._sends: SendPath | None = None
         self._pulls: PullPath | None = None
+        self._commits = Commits(port)
         self._is_off = is_off()
 
     def frame_path(self, sends: SendProcessor, pulls: PullProcessor) -> BrokerPath | None:
@@ -45,11 +47,12 @@ class SpeedupsService(BrokerService):
             log.info("sends go without speedups", why=why)
         else:
             self._sends = SendPath(self._state, sends)
+            self._commits.is_ready = True
         self._pulls = PullPath(self._state, pulls)
         return BrokerPath(self._sends, self._pulls)
 
     def offers(self) -> Mapping[str, Callable[..., Any]]:
-        """What reads and translates for clients of gRPC, and what remembers verdicts of filters."""
+        """What reads and translates for clients of gRPC, commits halves, remembers verdicts of filters."""
         if self._is_off:
             return {}
         return {
@@ -57,17 +60,21 @@ class SpeedupsService(BrokerService):
             "speedups.fields": FieldReader,
             "speedups.received": ReceivedTranslator,
             "speedups.sent": SentReader,
+            "speedups.commits": self._commits,
             REMEMBERING: RecordVerdicts,
         }
 
     def counters(self) -> Mapping[str, str]:
         """How many messages went the shorter way, in and out."""
-        sends = {} if self._sends is None else {"speedups.sends": str(self._sends.served)}
+        sends = {} if self._sends is None else {"speedups.sends": str(self._stored())}
         return sends if self._pulls is None else {**sends, "speedups.pulls": str(self._pulls.served)}
+
+    def _stored(self) -> int:
+        return self._commits.served + (0 if self._sends is None else self._sends.served)
 
     async def metrics(self) -> Sequence[Metric]:
         """How many messages went which way, in and out."""
-        sent = 0 if self._sends is None else self._sends.served
+        sent = self._stored()
         pulled = 0 if self._pulls is None else self._pulls.served
         counts = self._state.counts
         return [

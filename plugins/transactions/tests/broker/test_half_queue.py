@@ -100,6 +100,46 @@ class TestEnds:
             assert op.born_timestamp == local.clock.now_ms()
             assert (halves.table.place(0), halves.table.place(1)) == (0, None)
 
+    async def test_who_offers_to_store_commits_is_asked_first(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        asked: list[tuple[object, ...]] = []
+
+        def commits(*arguments: Any) -> Any:
+            asked.append(arguments)
+            if len(asked) == 1:
+                return None
+            _, (topic, queue_id, _), (op_topic, op_queue), (body, _), _ = arguments
+            message = local.put(topic, b"paid", queue_id)
+            return message, local.put(op_topic, body, op_queue)
+
+        async with LocalStore(tmp_path / "store") as local:
+            monkeypatch.setattr(local, "offered", {"speedups.commits": commits}.get)
+            halves, made = queue_of(local), [local_half(local, b"%d" % n) for n in range(4)]
+            made.append(local_half(local, DELAY="1"))
+            copy, _ = halves.put_back(made[3])
+            await halves.recover()
+            for one in made[0], made[1]:
+                record = halves.record_at(one.commit_log_offset)
+                assert record is not None
+                delivered = halves.commit(one, record)
+                assert (delivered.topic, delivered.messages) == ("t", 1)
+                room = one.store_size + 1024
+                op = b"%d" % one.queue_offset, b"WAIT\x01true\x02TAGS\x01d\x02"
+                assert asked[-1] == (
+                    record,
+                    ("t", 1, SysFlag.TRANSACTION_COMMIT),
+                    (OP_HALF_TOPIC, 0),
+                    op,
+                    room,
+                )
+            for one in made[2], made[4], local.at(copy.commit_log_offset):
+                halves.commit(one, b"" if one is made[2] else b"its record")
+            assert len(asked) == 2, "not of halves of which more is to be known than their records"
+            assert local.bodies("t", 1) == [b"0", b"paid", b"2", b"3"]
+            assert ops(local)[:2] == [b"0", b"1"]
+            assert [halves.table.place(root) for root in range(5)] == [None] * 5
+
     async def test_an_end_counts_once(self, tmp_path: Path) -> None:
         async with LocalStore(tmp_path / "store") as local:
             halves, one = queue_of(local), local_half(local)

@@ -49,6 +49,15 @@ def test_a_failed_message_that_an_old_client_sends_again_is_no_half_message() ->
     assert placed({"TRAN_MSG": "true", "DELAY": "3"}, reconsume_times=1).topic == "t"
 
 
+def test_what_it_does_follows_from_the_settings_alone() -> None:
+    section = LiveSection(TransactionSettings())
+    rule = ToHalfTopic(TopicTable(ManualClock()), section)
+    before = rule.alike_while
+    assert rule.alike_while is before is not None
+    section.current = TransactionSettings(reject=True)
+    assert rule.alike_while is not before
+
+
 def test_a_broker_may_reject_transactions() -> None:
     with pytest.raises(Refusal) as caught:
         placed({"TRAN_MSG": "true"}, reject=True)

@@ -29,6 +29,11 @@ class Delivered(NamedTuple):
     end: int
 
 
+def committed_flag(half: ReceivedMessage) -> int:
+    """The flag of the system of what `half` becomes when it is committed."""
+    return half.sys_flag & ~SysFlag.TRANSACTION_MASK | SysFlag.TRANSACTION_COMMIT
+
+
 class HalfDelivery:
     """Stores messages of halves."""
 
@@ -42,7 +47,7 @@ class HalfDelivery:
         single message carries begins now. Raises `Refusal` when they cannot be stored.
         """
         topic, queue_id = real_place(half.properties) or ("", 0)
-        sys_flag = half.sys_flag & ~SysFlag.TRANSACTION_MASK | SysFlag.TRANSACTION_COMMIT
+        sys_flag = committed_flag(half)
         if p.HALF_BATCH in half.properties:
             return self._deliver_batch(half, done, topic, queue_id, sys_flag)
         if done:

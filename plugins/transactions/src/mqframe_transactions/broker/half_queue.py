@@ -8,8 +8,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from functools import partial
-from typing import Final
+from typing import Final, Protocol, cast
 
+from mqframe.core.delay.options import DELAY_NAMES
 from mqframe.core.errors import Refusal
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.message import ReceivedMessage
@@ -22,15 +23,16 @@ from mqframe.core.storage.stored import Stored
 from mqframe.core.wire.frame import Body
 from mqframe.hooks.interfaces import BrokerPort
 from mqframe.log import get_logger
-from mqframe_transactions.broker.half_delivery import Delivered, HalfDelivery
+from mqframe_transactions.broker.half_delivery import Delivered, HalfDelivery, committed_flag
 from mqframe_transactions.rules.half_ages import HalfAges
-from mqframe_transactions.rules.half_batch import stands_for
+from mqframe_transactions.rules.half_batch import OP_RECORD_BYTES_MAX, stands_for
 from mqframe_transactions.rules.half_rules import (
     CHECK_GROUP,
     REMOVE_TAG,
     copy_properties,
     op_body,
     parse_op,
+    real_place,
     root_of,
 )
 from mqframe_transactions.rules.half_table import HalfTable
@@ -42,6 +44,29 @@ TASK: Final = "transactions"
 _READ_OPS: Final = 1024
 _COPY_MARK: Final = f"{p.PREPARED_QUEUE_OFFSET}{p.NAME_END}".encode()
 _OP_PROPERTIES: Final = {p.WAIT: "true", p.TAGS: REMOVE_TAG}
+_OP_TEXT: Final = p.encode_properties(_OP_PROPERTIES).encode()
+_ONE_BY_ONE: Final = DELAY_NAMES | {p.HALF_BATCH, p.PREPARED_QUEUE_OFFSET}
+"""A half with one of these becomes another message than its record says, or several."""
+
+
+class StoresCommits(Protocol):
+    """`Commits` of `mqframe-speedups`, which a service offers as "speedups.commits"."""
+
+    def __call__(
+        self,
+        half: bytes,
+        goal: tuple[str, int, int],
+        op_goal: tuple[str, int],
+        op: tuple[bytes, bytes],
+        room_bytes: int,
+        /,
+    ) -> tuple[Stored, Stored] | None:
+        """Store the message that `half`, a whole record, becomes, and an op message behind it, in one file.
+
+        `goal`: topic, queue and flag of the system of the message; `op_goal`: topic and queue of the other;
+        `op`: its body and properties; `room_bytes`: without so many in its file the log turns to the next.
+        What was stored, `None`: nothing, for whatever reason; how both are stored then says which.
+        """
 
 
 class HalfQueue:
@@ -58,6 +83,8 @@ class HalfQueue:
         self._kept = (-1, -1)
         self._delivery = HalfDelivery(port.writer)
         self._cut_off: dict[int, int] = {}
+        self._offered = port.offered
+        self._commits: StoresCommits | None = None
         self.table = HalfTable()
         self.ages = HalfAges(port.clock, self.end)
 
@@ -74,15 +101,19 @@ class HalfQueue:
     # Reading
 
     def at(self, commit_log_offset: int) -> ReceivedMessage | None:
-        """The message that begins at this log offset, whatever its topic; `None` when none does.
+        """The message that begins at this log offset, whatever its topic; `None` when none does."""
+        record = self.record_at(commit_log_offset)
+        return None if record is None else decode_record(record)
+
+    def record_at(self, commit_log_offset: int) -> bytes | None:
+        """Its record.
 
         Also one that is not confirmed yet: what is decided about it lies behind it in the log, and would be
         lost with it.
         """
         if commit_log_offset < self._store.log.min_offset:
             return None
-        record = self._store.search.record_at(commit_log_offset, unconfirmed=True)
-        return None if record is None else decode_record(record)
+        return self._store.search.record_at(commit_log_offset, unconfirmed=True)
 
     async def read(self, offset: int) -> list[ReceivedMessage]:
         """Halves from queue offset `offset` on, at most `READ_MESSAGES`; none at the queue's end."""
@@ -95,6 +126,7 @@ class HalfQueue:
 
     async def recover(self) -> None:
         """Make the table from both queues, from the stored offsets on; the loop has its turns in between."""
+        self._commits = cast("StoresCommits | None", self._offered("speedups.commits"))
         half, op = self._cursor(HALF_TOPIC), self._cursor(OP_HALF_TOPIC)
         self.table = table = HalfTable(half, op)
         end = self.end
@@ -184,23 +216,51 @@ class HalfQueue:
 
     # Writing
 
-    def commit(self, half: ReceivedMessage) -> Delivered:
+    def commit(self, half: ReceivedMessage, record: bytes = b"") -> Delivered:
         """Store the messages that `half` stands for, then end its transaction; returns what was stored.
 
-        Raises `Refusal` when they cannot be stored; it stays open then.
+        `record`: all of its bytes, where they are known. Raises `Refusal` when they cannot be stored; it
+        stays open then.
         """
-        delivered = self._delivery.deliver(half, self._cut_off.get(root_of(half), 0))
-        self._last_end = max(self._last_end, delivered.end)
-        self._cut_off.pop(root_of(half), None)
-        self.close(half)
+        root = root_of(half)
+        delivered = self._committed_at_once(half, root, record)
+        if delivered is None:
+            delivered = self._delivery.deliver(half, self._cut_off.get(root, 0))
+            self._last_end = max(self._last_end, delivered.end)
+            self._cut_off.pop(root, None)
+            self.close(half)
         return delivered
+
+    def _committed_at_once(self, half: ReceivedMessage, root: int, record: bytes) -> Delivered | None:
+        """As `commit`, of a half that is a plain message, by compiled code; `None`: nothing was done."""
+        commits = self._commits
+        if (
+            commits is None
+            or not record
+            or root in self._cut_off
+            or not _ONE_BY_ONE.isdisjoint(half.properties)
+        ):
+            return None
+        offset, place = self.table.place(root), real_place(half.properties)
+        if offset is None or place is None:
+            return None
+        goal, room = (*place, committed_flag(half)), half.store_size + OP_RECORD_BYTES_MAX
+        both = commits(record, goal, (OP_HALF_TOPIC, 0), (op_body(offset), _OP_TEXT), room)
+        if both is None:
+            return None
+        message, op = both
+        self.table.close(root)
+        self.ages.closed(root)
+        self._stored_op(op, offset)
+        return Delivered(place[0], 1, message.size, message.end_offset)
 
     def close(self, half: ReceivedMessage) -> None:
         """End the transaction of `half`, whose messages are stored; for good once its op message is, too."""
-        offset = self.table.close(root_of(half))
+        root = root_of(half)
+        offset = self.table.close(root)
         if offset is None:
             return
-        self.ages.closed(root_of(half))
+        self.ages.closed(root)
         try:
             self._stored_op(self._put_op(offset), offset)
         except Refusal as refusal:

@@ -26,6 +26,7 @@ from mqframe.core.requests.serving import Call, Reply, serves
 from mqframe.core.sending.message_type import TRANSACTION
 from mqframe.core.sending.transaction_outcome import TransactionOutcome
 from mqframe.core.storage.outcome import Outcome
+from mqframe.core.storage.record import decode_record
 from mqframe.core.storage.stored import Stored
 from mqframe.hooks.interfaces import BrokerPort, BrokerService, OnArrival, Periodic
 from mqframe.log import get_logger
@@ -142,19 +143,22 @@ class TransactionProcessor(BrokerService):
     def _finish(self, fields: EndTransaction, call: Call) -> None:
         if not self._is_master():
             raise Refusal(ResponseCode.SLAVE_NOT_AVAILABLE, "a slave ends no transactions; ask its master")
-        half = self._halves.at(fields.commit_log_offset)
-        timeout_ms = self._settings.current.timeout_ms
-        age = Age(0, 0) if half is None or half.topic != HALF_TOPIC else self._halves.ages.age(half)
+        record = self._halves.record_at(fields.commit_log_offset)
+        half = None if record is None else decode_record(record)
+        timeout_ms, age = self._settings.current.timeout_ms, Age(0, 0)
+        if half is not None and half.topic == HALF_TOPIC and p.CHECK_IMMUNITY_SECONDS in half.properties:
+            age = self._halves.ages.age(half)  # otherwise no end comes too late
         outcome = check_end(fields, half, age, timeout_ms)
         if outcome is TransactionOutcome.UNKNOWN:
             log.info("transaction left open", transaction=fields.msg_id, peer=call.peer.address)
             return
         assert half is not None
+        assert record is not None
         call.demand(topic_need(half.properties[p.REAL_TOPIC], (Action.PUB,)))
         if self._halves.table.place(root_of(half)) is None:
             raise ended_already(fields)
         if outcome is TransactionOutcome.COMMIT:
-            delivered = self._halves.commit(half)
+            delivered = self._halves.commit(half, record)
             self._ends.committed(half)
             if delivered.messages:  # none where a crash had left all of them
                 self._counts.stored(delivered.topic, delivered.messages, delivered.size, TRANSACTION)

@@ -22,6 +22,11 @@ class ToHalfTopic(SendRule):
         self._topics = topics
         self._settings = settings
 
+    @property
+    def alike_while(self) -> object:
+        """As `SendRule.alike_while`: the settings, which may reject transactions from now on."""
+        return self._settings.current
+
     def before(self, record: PendingRecord) -> None:
         """Redirect `record` if it is a half. Raises `Refusal` 16 where the settings reject transactions."""
         if not is_half(record.properties, record.fields.reconsume_times or 0):
