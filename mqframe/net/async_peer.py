@@ -221,7 +221,7 @@ class AsyncPeer(asyncio.Protocol):
         if (latencies := self._group.latencies) is not None:
             took_ms = (self._group.clock.monotonic() - received) * 1000
             for each in requests:
-                latencies.add_alike(each, code, took_ms)
+                latencies.add_alike(each, code or each.answered, took_ms)
 
     def _read_frames(self, began: float, served: int = 0) -> None:
         """Handle all whole frames, end the turn, write the answers.

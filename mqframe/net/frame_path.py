@@ -13,11 +13,15 @@ from mqframe.hooks.interfaces.access import Authentication, Authorization
 
 
 class AlikeRequests(NamedTuple):
-    """Requests of one `code` that were served in one go; `flag`: that of each of them."""
+    """Requests of one `code` that were served in one go; `flag`: that of each of them.
+
+    `answered`: the code of their answers, unless all of the read are answered with another one than success.
+    """
 
     code: int
     flag: int
     number: int
+    answered: int = 0
 
 
 LateAnswers: TypeAlias = Callable[[Callable[[bytes, int], None]], None]

@@ -9,14 +9,15 @@ from typing import Any
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from mqframe_speedups._native import PullAnswers
+from mqframe_speedups._native import PullAnswers, RecordVerdicts
 
 from mqframe.core.storage.record import encode_record, topic_part
+from mqframe.core.storage.record_filter import record_filter
 from mqframe.store.queues.choosing import Chosen, Stretch, choose, windows
 from mqframe.store.queues.consume_queue import ENTRY, FILLER, FILLER_SIZE
 
 FILE_BYTES, LOG_END, OFFSET, QUEUE = 1000, 4000, 7, 3
-HEADER = [b"<", b"|", b"|", b"|", b">"]
+HEADERS = [b"<", b"|", b"|", b"|", b">"], [b"(", b"|", b"|", b"|", b")"]
 LIMIT = (1 << 63) - 1
 
 
@@ -47,7 +48,7 @@ def answer_of(
 
 def frame_of(following: int, records: bytes) -> bytes:
     """The answer to a pull that goes on at `following`."""
-    header = b"<%d|1|99|%d>" % (following, 2**31 - 1)
+    header = (b"<%d|1|99|%d>" if records else b"(%d|1|99|%d)") % (following, 2**31 - 1)
     return struct.pack(">ii", 4 + len(header) + len(records), len(header)) + header + records
 
 
@@ -107,7 +108,7 @@ def test_pulls_are_given_what_python_gives(
     raw = packed(entries, log_start)
     log = log_of(raw)
     expected = choose(raw, OFFSET, most, codes, bytes_max, log_start, FILE_BYTES)
-    answers = PullAnswers(codes, most, bytes_max, topic_part("t"), HEADER)
+    answers = PullAnswers(codes, None, most, bytes_max, topic_part("t"), HEADERS)
     files = files_of(log, log_start)
     found = answer_of(answers, raw, files, log_start, mapped_from)
     if found is None:
@@ -127,11 +128,100 @@ def test_pulls_are_given_what_python_gives(
     assert answer_of(answers, raw + bytes(19), files, log_start, mapped_from) == found
 
 
+def numbered(entries: list[Any]) -> tuple[bytes, bytes]:
+    """Entries, and the log with their records: (gap before it, number among its properties, bytes of it)."""
+    log, raw = bytearray(), b""
+    for count, (gap, number, size) in enumerate(entries):
+        log += bytes(gap)
+        properties = b"n\x01%d\x02" % number
+        if len(log) % FILE_BYTES + size + len(properties) > FILE_BYTES:
+            log += bytes(-len(log) % FILE_BYTES)
+        made = record(count, len(log), size, properties=properties)
+        raw += ENTRY.pack(len(log), len(made), number)
+        log += made
+    return raw, bytes(log)
+
+
+class Numbers:
+    """A condition: numbers of which one bit is set. `asked`: about which, in order."""
+
+    def __init__(self, wanted: int) -> None:
+        self.wanted = wanted
+        self.asked: list[str | None] = []
+
+    def __call__(self, properties: Any) -> bool:
+        self.asked.append(properties.get("n"))
+        return bool(self.wanted >> int(properties["n"]) & 1)
+
+
+looked = st.tuples(st.sampled_from([0, 0, 0, 9, 5000]), st.integers(0, 3), st.sampled_from([100, 130, 400]))
+
+
+@given(
+    st.lists(looked, max_size=40),
+    st.integers(1, 9),
+    st.sampled_from([120, 350, 1 << 20]),
+    st.sampled_from([None, [1, 2]]),
+    st.integers(0, 15),
+    st.sampled_from([0, 3000, 1 << 20]),
+)
+@example([(0, n % 4, 100) for n in range(40)], 32, 1 << 20, None, 0b0010, 1 << 20)
+@example([(0, n % 4, 100) for n in range(40)], 32, 1 << 20, None, 0, 0)
+def test_records_are_given_of_which_a_filter_wants_it(
+    entries: list[Any], most: int, bytes_max: int, codes: list[int] | None, wanted: int, mapped_from: int
+) -> None:
+    """Copied or from the map, each kind of values asked about once."""
+    raw, log = numbered(entries)
+    numbers = Numbers(wanted)
+    plain = record_filter(Numbers(wanted))
+    expected = choose(
+        raw, OFFSET, most, codes, bytes_max, 0, FILE_BYTES, plain, lambda at, size: log[at : at + size]
+    )
+    answers = PullAnswers(
+        codes, RecordVerdicts(plain, numbers, ["n"]), most, bytes_max, topic_part("t"), HEADERS
+    )
+    found = answers.answer(
+        raw, (QUEUE, OFFSET, 1, 99, 2**31 - 1), (files_of(log, 0), 0, len(log), FILE_BYTES, mapped_from)
+    )
+    if found is None:
+        assert not entries or expected.size_bytes > bytes_max
+        return
+    frame, done, count, size, stretches = found
+    assert (OFFSET + done, count, size, stretches) == (
+        expected.following, expected.found, expected.size_bytes, expected.stretches,
+    )  # fmt: skip
+    assert frame == frame_of(OFFSET + done, b"".join(log[start:end] for start, end in stretches))
+    assert len(numbers.asked) == len(set(numbers.asked))
+
+
+def looks_at(record: bytes, **file: bool) -> list[str | None] | None:
+    """The values that a filter was asked about for one record, which is copied; `None`: it was left alone."""
+    numbers = Numbers(0b0010)
+    answers = PullAnswers(
+        None, RecordVerdicts(record_filter(numbers), numbers, ["n"]), 32, 1 << 20, None, HEADERS
+    )
+    found = given_of([record], answers, **file)
+    return None if found is None else numbers.asked
+
+
+def test_filters_are_asked_about_what_is_plainly_a_record_of_the_queue() -> None:
+    fields: dict[str, Any] = {"properties": b"n\x011\x02"}
+    assert looks_at(record(0, 0, **fields)) == ["1"]
+    assert looks_at(record(0, 0, **fields), far=True) is None
+    for change in {"queue_id": QUEUE + 1}, {"physical_offset": 8}:
+        assert looks_at(record(0, 0, **fields, **change)) is None, change
+    longer = bytearray(record(0, 0, **fields))
+    longer[3] += 1
+    assert looks_at(bytes(longer)) is None
+    assert looks_at(record(0, 0)[:87]) is None
+    assert looks_at(record(0, 0, **fields, born_host=V6)) == ["1"], "asked with all of the record"
+
+
 def is_unusual(raw: bytes, expected: Chosen, bytes_max: int, log_start: int) -> bool:
-    """Whether Python has to look: nothing is found, or one of the entries is not of a plain record."""
+    """Whether Python has to look: there is nothing, or one of the entries is not of a plain record."""
     looked = list(ENTRY.iter_unpack(raw))[: expected.following - OFFSET + 1]
     return (
-        not expected.found
+        not looked
         or expected.size_bytes > bytes_max
         or any(
             at < log_start or size <= 0 or size == FILLER_SIZE or at + size > LOG_END
@@ -143,7 +233,7 @@ def is_unusual(raw: bytes, expected: Chosen, bytes_max: int, log_start: int) -> 
     )
 
 
-ALL = PullAnswers(None, 32, 1 << 20, topic_part("t"), HEADER)
+ALL = PullAnswers(None, None, 32, 1 << 20, topic_part("t"), HEADERS)
 
 
 def given_of(records: list[bytes], answers: PullAnswers = ALL, **file: bool) -> bytes | None:
@@ -169,7 +259,7 @@ RECORDS: dict[str, tuple[str, dict[str, Any]]] = {
 @pytest.mark.parametrize("kind", RECORDS)
 def test_records_of_all_kinds_are_given_where_they_are_what_entries_say(kind: str) -> None:
     topic, fields = RECORDS[kind]
-    answers = PullAnswers(None, 32, 1 << 20, topic_part(topic), HEADER)
+    answers = PullAnswers(None, None, 32, 1 << 20, topic_part(topic), HEADERS)
     first = record(0, 0, topic=topic, **fields)
     good = [first, record(1, len(first), topic=topic, **fields)]
     assert given_of(good, answers) == b"".join(good)
@@ -180,7 +270,7 @@ def test_records_of_all_kinds_are_given_where_they_are_what_entries_say(kind: st
     for change in changes:
         bad = [first, record(1, len(first), **{"topic": topic, **fields, **change})]
         assert given_of(bad, answers) is None, change
-    of_any = PullAnswers(None, 32, 1 << 20, None, HEADER)
+    of_any = PullAnswers(None, None, 32, 1 << 20, None, HEADERS)
     assert given_of([first, b"x" * 90], of_any) == first + b"x" * 90
 
 
@@ -225,7 +315,7 @@ def test_a_view_that_is_closed_raises() -> None:
 
 def test_an_answer_too_long_for_a_frame_is_left_alone() -> None:
     size = 2**31 - 2
-    answers = PullAnswers(None, 32, LIMIT, None, HEADER)
+    answers = PullAnswers(None, None, 32, LIMIT, None, HEADERS)
     log = [File(b"")], 0, 2**40, 2**40, 2**40
     raw = ENTRY.pack(0, size, 1) + ENTRY.pack(size, size, 1)
     assert answers.answer(raw, (QUEUE, OFFSET, 0, 9, 1), log) is None

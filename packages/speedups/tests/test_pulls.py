@@ -7,6 +7,7 @@ import json
 import random
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from twins import (
@@ -28,7 +29,7 @@ from twins import (
 from mqframe.broker.consuming.processor import PullProcessor
 from mqframe.broker.state import BrokerState
 from mqframe.core.cluster.topic_bodies import TopicConfig
-from mqframe.core.codes import FLAG_ONEWAY, PullFlag
+from mqframe.core.codes import FLAG_ONEWAY, PullFlag, ResponseCode
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 from mqframe.core.storage.record import decode_records
 from mqframe.core.wire.frame import Frame, FrameDecoder, HeaderForm, encode_frame
@@ -107,6 +108,81 @@ async def test_pulls_by_tag(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert found.given == sum(len(offsets(found, opaque)) for opaque in (100, 101, 102)) > 20
     assert len(offsets(found, 102)) == 2
     assert {m.properties["TAGS"] for m in decode_records(frames(found.answers)[100].body)} == {"b"}
+
+
+def by_number(wanted: str, version: int = 8) -> bytes:
+    """The heartbeat of a member that subscribes by an expression."""
+    return heartbeat(version, subString=wanted, expressionType="SQL92", subVersion=version, codeSet=[])
+
+
+NUMBERED = [
+    heartbeat(1),
+    *FIRST,
+    batch(3, [element(n, f"n\x01{n % 8}\x02UNIQ_KEY\x017F0000010009{n:08X}\x02") for n in range(200)]),
+]
+FILE_ENTRIES = 100
+"""Of one file of a queue, which a read does not go beyond."""
+SQL = {"broker": {"property_filter": True}}
+
+
+@pytest.mark.parametrize("mapped", [0, 9000, 1 << 30])
+async def test_pulls_by_an_expression(mapped: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And by another one, from the heartbeat on that names it."""
+    pulls = [pull(100, 0, 1), pull(101, 70, 1, subVersion=8), pull(102, 0, 1, maxMsgNums=3)]
+    reads = [*NUMBERED, by_number("n BETWEEN 3 AND 4"), b"".join(pulls), by_number("n = 5", 9)]
+    reads += [
+        pull(103, 0, 1, expressionType="SQL92"),
+        pull(104, 0, 1, subVersion=10),
+        heartbeat(10, subVersion=10),
+    ]
+    reads += [pull(105, 0, 1)]
+    found = await both(tmp_path, monkeypatch, reads, store={"mapped_read_bytes": mapped}, **SQL)
+    threes = [n for n in range(1, FILE_ENTRIES) if (n - 1) % 8 in (3, 4)]
+    assert offsets(found, 100) == threes
+    assert offsets(found, 101) == [n for n in threes if n >= 70]
+    assert offsets(found, 102) == threes[:3]
+    assert offsets(found, 103) == [n for n in range(1, FILE_ENTRIES) if (n - 1) % 8 == 5]
+    assert frames(found.answers)[104].code == ResponseCode.SUBSCRIPTION_NOT_LATEST
+    assert offsets(found, 105) == list(range(32))
+    assert found.given == sum(len(offsets(found, opaque)) for opaque in (100, 101, 102, 103, 105))
+
+
+@pytest.mark.parametrize("wanted", [{"expressionType": "SQL92", "subString": "n = 99"}, {"codeSet": [5]}])
+async def test_where_nothing_matches_the_next_pull_begins_behind_it(
+    wanted: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fields = {"subString": "no", "tagsSet": ["no"], "codeSet": [], "subVersion": 8, **wanted}
+    reads = [*NUMBERED, heartbeat(2, **fields), pull(100, 0, 1) + pull(101, 180, 1)]
+    found = await both(tmp_path, monkeypatch, reads, store={"scan_entries_max": 50}, **SQL)
+    answers = [frames(found.answers)[opaque] for opaque in (100, 101)]
+    assert [each.code for each in answers] == [ResponseCode.PULL_RETRY_IMMEDIATELY] * 2
+    assert [each.ext["nextBeginOffset"] for each in answers] == ["50", "200"]
+    assert found.counts["found"] == (0, 0, 2)
+    assert found.given == 0
+
+
+async def test_who_waits_by_an_expression_gets_what_matches(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def numbered(number: int) -> bytes:
+        text = f"n\x01{number}\x02UNIQ_KEY\x017F000001000A{number:08X}\x02"
+        return send(200 + number, properties=text, e="1")
+
+    reads = [*NUMBERED, by_number("n > 4"), pull(100, 201, 1, subVersion=8), numbered(3), numbered(6)]
+    found = await both(tmp_path, monkeypatch, reads, **SQL)
+    assert offsets(found, 100) == [202]
+
+
+async def test_records_of_the_last_run_are_looked_at_by_python(tmp_path: Path) -> None:
+    """With what it checks of them."""
+    async with opened(tmp_path, **SQL) as scene:
+        await given(scene, *NUMBERED, by_number("n = 5"))
+    async with opened(tmp_path, **SQL) as scene:
+        await given(scene, heartbeat(1), by_number("n = 5"), pull(100, 0, 1))
+        found = frames(scene.wire.written)[100]
+        assert [m.queue_offset for m in decode_records(found.body)] == [
+            n for n in range(1, FILE_ENTRIES) if (n - 1) % 8 == 5
+        ]
 
 
 async def test_a_pull_brings_an_offset_along(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

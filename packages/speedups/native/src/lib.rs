@@ -48,12 +48,13 @@ mod thread_promise;
 mod topics;
 mod unique_ids;
 mod verdicts;
+mod window;
 mod words;
 
 use pyo3::prelude::*;
 
 /// What Python asks for: it changes with every change of what is called here.
-const INTERFACE: u32 = 8;
+const INTERFACE: u32 = 9;
 
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -9,13 +9,13 @@ use std::sync::{Mutex, PoisonError};
 use memchr::memchr;
 use memchr::memmem::FinderRev;
 use pyo3::buffer::{PyBuffer, ReadOnlyCell};
-use pyo3::exceptions::PyBufferError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PySlice, PyString};
 
-use crate::entry::{entries as entries_of, int, long, ENTRY_BYTES};
+use crate::entry::{entries as entries_of, int, long, Entry, ENTRY_BYTES};
 use crate::properties::{NAME_END, PAIR_END};
 use crate::record::{BORN_HOST_V6, MAGIC_V1, STORE_HOST_V6};
+use crate::window::cells;
 
 const HEAD_BYTES: usize = 88;
 const V6: i32 = BORN_HOST_V6 | STORE_HOST_V6;
@@ -38,7 +38,7 @@ pub struct RecordVerdicts {
 
 /// What is used again for each record.
 #[derive(Default)]
-struct Scratch {
+pub struct Scratch {
     properties: Vec<u8>,
     values: Vec<u8>,
 }
@@ -73,8 +73,12 @@ impl RecordVerdicts {
     /// Whether `record`, all its bytes, is wanted.
     fn __call__(&self, record: &Bound<'_, PyAny>) -> PyResult<bool> {
         let buffer = PyBuffer::<u8>::get(record)?;
-        let cells = buffer.as_slice(record.py()).ok_or_else(not_bytes)?;
-        self.judge(record.py(), cells, &mut Scratch::default(), || Ok(record.clone()))
+        self.judge(
+            record.py(),
+            cells(&buffer, record.py())?,
+            &mut Scratch::default(),
+            || Ok(record.clone()),
+        )
     }
 
     /// How many entries of a queue, from `number` on, are done with; `size` with the bytes of those that match.
@@ -97,7 +101,7 @@ impl RecordVerdicts {
         let py = entries.py();
         let (view, base, stop) = window;
         let buffer = PyBuffer::<u8>::get(&view)?;
-        let cells = buffer.as_slice(py).ok_or_else(not_bytes)?;
+        let cells = cells(&buffer, py)?;
         let (mut count, mut scratch) = (picked.len(), Scratch::default());
         let rest = entries.as_bytes().get(number * ENTRY_BYTES..).unwrap_or_default();
         for (done, entry) in entries_of(rest).enumerate() {
@@ -105,17 +109,16 @@ impl RecordVerdicts {
             let end = physical.saturating_add(i64::from(record_bytes));
             let is_within = physical >= base.max(log_start) && end <= stop;
             let is_full = count >= limits.0 || size + i64::from(record_bytes) > limits.1;
-            if !is_within || record_bytes < HEAD_BYTES as i32 || (count > 0 && is_full) {
+            if !is_within || record_bytes <= 0 || (count > 0 && is_full) {
                 return Ok((done, size));
             }
             let (start, end) = ((physical - base) as usize, (end - base) as usize);
-            let Some(record) = cells.get(start..end) else {
+            let Some(record) = cells
+                .get(start..end)
+                .filter(|record| is_listed(record, &entry, queue_id))
+            else {
                 return Ok((done, size));
             };
-            let head = copied::<36>(record, 0);
-            if (int(&head, 0), int(&head, 12), long(&head, 28)) != (record_bytes, queue_id, physical) {
-                return Ok((done, size));
-            }
             let slice = || view.get_item(PySlice::new(py, start as isize, end as isize, 1));
             if self.judge(py, record, &mut scratch, slice)? {
                 picked.append((number + done, physical, record_bytes))?;
@@ -128,6 +131,22 @@ impl RecordVerdicts {
 }
 
 impl RecordVerdicts {
+    /// Whether `record`, that of `entry` of a queue, is wanted; `None` where it is not plainly that.
+    pub fn judge_listed(
+        &self,
+        py: Python<'_>,
+        record: &[ReadOnlyCell<u8>],
+        entry: &Entry,
+        queue_id: i32,
+        scratch: &mut Scratch,
+    ) -> Option<PyResult<bool>> {
+        let whole = || {
+            let bytes = record.iter().map(ReadOnlyCell::get).collect::<Vec<_>>();
+            Ok(PyBytes::new(py, &bytes).into_any())
+        };
+        is_listed(record, entry, queue_id).then(|| self.judge(py, record, scratch, whole))
+    }
+
     fn judge<'py>(
         &self,
         py: Python<'py>,
@@ -202,6 +221,15 @@ impl RecordVerdicts {
     }
 }
 
+/// Whether `record` says that it is the one of `entry`.
+fn is_listed(record: Cells<'_>, entry: &Entry, queue_id: i32) -> bool {
+    if record.len() < HEAD_BYTES {
+        return false;
+    }
+    let head = copied::<36>(record, 0);
+    (int(&head, 0), int(&head, 12), long(&head, 28)) == (entry.size, queue_id, entry.physical)
+}
+
 /// The properties of a record of version 1 with IPv4 hosts, the common kind.
 fn properties_of(record: Cells<'_>) -> Option<Cells<'_>> {
     if record.len() < HEAD_BYTES {
@@ -218,8 +246,4 @@ fn properties_of(record: Cells<'_>) -> Option<Cells<'_>> {
 
 fn copied<const N: usize>(cells: Cells<'_>, at: usize) -> [u8; N] {
     std::array::from_fn(|byte| cells[at + byte].get())
-}
-
-fn not_bytes() -> PyErr {
-    PyBufferError::new_err("not a buffer of bytes that lie together")
 }

@@ -333,15 +333,18 @@ class PullAnswers:
     def __new__(
         cls,
         codes: list[int] | None,
+        verdicts: RecordVerdicts | None,
         messages: int,
         size_bytes: int,
         topic: tuple[int, bytes] | None,
-        header: list[bytes],
+        headers: tuple[list[bytes], list[bytes]],
     ) -> PullAnswers:
-        """`codes`: tags codes of which messages are given, `None`: all; `messages`, `size_bytes`: at most.
+        """`codes`: tags codes of which messages are given, `None`: all; `verdicts`: on each of their records,
+        `None`: all are wanted; `messages`, `size_bytes`: at most.
 
-        `topic`: as `topic_part` has it, what records are to say; `None` where they may be of any. `header`:
-        of an answer, what stands before, between and behind next, lowest and highest offset and opaque.
+        `topic`: as `topic_part` has it, what records are to say; `None` where they may be of any. `headers`:
+        of an answer with messages, and of one that found none, what stands before, between and behind next,
+        lowest and highest offset and opaque.
         """
     def answer(
         self,
@@ -355,7 +358,7 @@ class PullAnswers:
         offsets at which it begins and ends, bytes of a file, the offset from which on maps are read.
 
         The whole frame, how many entries are done with, records, their bytes, their stretches of the log;
-        `None` where nothing is found, the disk has to be waited for, or anything is unusual.
+        `None` where there are no entries, the disk has to be waited for, or anything is unusual.
         """
 
 @final

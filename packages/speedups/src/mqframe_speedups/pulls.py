@@ -1,9 +1,10 @@
 """Pulls that find messages at once, and those that wait for some, served with little Python.
 
 What decides is the broker's own code: `PullProcessor.admit` for each kind of pull of a read, the offsets and
-reads of its store. Compiled code reads the requests and chooses among a queue's entries. Any pull that is in
-some way unusual is left to `PullProcessor`, with all that come behind it in the same read. A pull that waits
-is held by that, and answered here when messages come, unless anything that decided is another by then.
+reads of its store. Compiled code reads the requests, chooses among a queue's entries, and among records by
+the verdicts of a filter that it remembers. Any pull that is in some way unusual is left to `PullProcessor`,
+with all that come behind it in the same read. A pull that waits is held by that, and answered here when
+messages come, unless anything that decided is another by then.
 """
 
 from __future__ import annotations
@@ -20,10 +21,9 @@ from mqframe.broker.state import BrokerState
 from mqframe.core.codes import PullFlag, ResponseCode
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 from mqframe.core.consuming.offset_rules import commit_problem
-from mqframe.core.consuming.pull import pull_caps
+from mqframe.core.consuming.pull import pull_caps, pull_code
 from mqframe.core.errors import HeaderError, Refusal
 from mqframe.core.filtering.record_choice import RecordChoice
-from mqframe.core.filtering.subscription import TAG, is_tag_type
 from mqframe.core.requests import REQUESTS
 from mqframe.core.requests.fields import decode_fields
 from mqframe.core.requests.messages import LitePullMessage, PullFields, PullMessage
@@ -37,7 +37,7 @@ from mqframe.log import get_logger
 from mqframe.net.frame_path import AlikeRequests, HoldingPeer
 from mqframe.store.queues.consume_queue import ConsumeQueue
 from mqframe.store.reading.fitting import Unsound
-from mqframe_speedups._native import PullAnswers, PullReader
+from mqframe_speedups._native import PullAnswers, PullReader, RecordVerdicts
 from mqframe_speedups.callers import ACCESS_KEY, first_frame
 from mqframe_speedups.served_read import LIMIT_MAX, ServedRead
 
@@ -82,11 +82,12 @@ class Admitted(NamedTuple):
 class PullKind:
     """Pulls that are alike but for their queue and offsets. `fields`: of the first of them.
 
-    `one`: what is counted of each; `usual`: whether they are served here at all; `user`: who has to have
-    signed them, and `needs`: what for; `admitted`: how they were served last.
+    `one`: what is counted of each, `none`: where it found nothing; `usual`: whether they are served here at
+    all; `user`: who has to have signed them, and `needs`: what for; `admitted`: how they were served last.
     """
 
     one: AlikeRequests
+    none: AlikeRequests
     fields: PullFields
     usual: bool
     user: str
@@ -143,7 +144,7 @@ class PullPath:
             if given is None:
                 return
             made.answers.append(given.answer)
-            made.requests.append(kind.one)
+            made.requests.append(kind.one if given.number else kind.none)
             made.start, made.room = end, made.room - given.size
 
     def _kind_of(self, frame: bytes) -> PullKind | None:
@@ -162,11 +163,12 @@ class PullPath:
             and request.code in _CODES
             and once
             and not fields.sys_flag & PullFlag.SUBSCRIPTION
-            and is_tag_type(fields.expression_type or TAG)
         )
         user = (request.ext or {}).get(ACCESS_KEY, "")
         needs = REQUESTS[request.code].NEEDS.find(request) if usual else []
-        return PullKind(AlikeRequests(request.code, 0, 1), fields, usual, user, needs)
+        one = AlikeRequests(request.code, 0, 1)
+        none = one._replace(answered=ResponseCode.PULL_RETRY_IMMEDIATELY)
+        return PullKind(one, none, fields, usual, user, needs)
 
     def _seen(self, fields: PullFields) -> tuple[object, ...] | None:
         """What decides how pulls of this kind are served, all of it; `None`: not here."""
@@ -175,8 +177,9 @@ class PullPath:
         if members is None:
             return None
         live, subscription = state.live, members.subscriptions.get(fields.topic)
-        changes = state.topics.changes, state.groups.changes
-        return live.current, live.replication, changes, members, members.message_model, subscription
+        expression = state.filters.table.get(fields.topic, fields.consumer_group)
+        wanted, changes = (subscription, expression), (state.topics.changes, state.groups.changes)
+        return live.current, live.replication, changes, members, members.message_model, wanted
 
     def _admit(self, kind: PullKind) -> Admitted | None:
         """How to serve pulls of this kind in this read; `None`: not here."""
@@ -201,18 +204,19 @@ class PullPath:
         count, size = pull_caps(fields.max_msg_nums, fields.max_msg_bytes, *most)
         size = min(size, LIMIT_MAX)
         codes, entries = None, count
+        verdicts, scanned = choice.records, self._state.store.settings.scan_entries_max
         if choice.codes is not None:
-            codes, entries = list(choice.codes), max(self._state.store.settings.scan_entries_max, count)
-        if choice.records is not None or entries > _ENTRIES_MAX:
+            codes, entries = list(choice.codes), max(scanned, count)
+        if isinstance(verdicts, RecordVerdicts):
+            entries = scanned
+        elif verdicts is not None:
+            return None
+        if entries > _ENTRIES_MAX:
             return None
         ext = self._pulls.where(fields, group, topic, _PLACES)
-        rest = encode_answer(_OPAQUE, ResponseCode.SUCCESS, ext, GetStatus.FOUND.value, 0)[_WORDS_BYTES:]
-        header = []
-        for number in (*_PLACES, _OPAQUE):
-            before, _, rest = rest.partition(b"%d" % number)
-            header.append(before)
+        headers = _header(ext, GetStatus.FOUND), _header(ext, GetStatus.NO_MATCHED_MESSAGE)
         named = None if fields.topic.startswith(LIGHT_PREFIX) else topic_part(fields.topic)
-        answers = PullAnswers(codes, count, size, named, [*header, rest])
+        answers = PullAnswers(codes, verdicts, count, size, named, headers)
         return Admitted(seen, group, choice, topic.read_queue_nums, entries, answers)
 
     def _serve(
@@ -264,7 +268,7 @@ class PullPath:
             if self._seen(fields) != how.seen:
                 return False
             given = self._found(fields, how, queue, (fields.queue_id, held.looked, call.frame.opaque))
-            if given is None:
+            if given is None or not given.number:
                 return False
             self._state.offsets.pulled(fields.consumer_group, fields.topic, fields.queue_id, given.following)
         except Refusal:
@@ -322,8 +326,21 @@ class PullPath:
         offsets.pulled(fields.consumer_group, fields.topic, queue_id, following)
 
     def _count(self, fields: PullFields, given: GivenMessages, seconds: float = 0.0) -> None:
-        self._state.counts.got(fields.consumer_group, fields.topic, given.number, given.size, seconds)
-        self.served += given.number
+        if given.number:
+            self._state.counts.got(fields.consumer_group, fields.topic, given.number, given.size, seconds)
+            self.served += given.number
+        else:
+            self._state.counts.missed.total += 1
+
+
+def _header(ext: dict[str, str], status: GetStatus) -> list[bytes]:
+    """What stands before, between and behind the numbers in answers of that `status`; `ext`: their fields."""
+    rest = encode_answer(_OPAQUE, pull_code(status.value, 0), ext, status.value, 0)[_WORDS_BYTES:]
+    header = []
+    for number in (*_PLACES, _OPAQUE):
+        before, _, rest = rest.partition(b"%d" % number)
+        header.append(before)
+    return [*header, rest]
 
 
 def _parts(answer: bytes, size: int, stretches: list[tuple[int, int]]) -> list[memoryview]:
