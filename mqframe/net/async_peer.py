@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -185,42 +184,41 @@ class AsyncPeer(asyncio.Protocol):
             self._group.half_frame(self, left)
 
     def _shorten(self, data: bytes, path: FramePath) -> tuple[bytes, int]:
-        """Serve by `path` what it takes of `data`: what is left of that, and how many requests were served
-        after which the next one is not far."""
-        decoder, buffer = self._decoder, self._buffer
-        if buffer.held or self._stalled_since is not None or not self._taking:
+        """Serve by `path` what it takes of `data`: what is left, after how many requests the next is near."""
+        decoder = self._decoder
+        if self._buffer.held or self._stalled_since is not None or not self._taking:
             return data, 0
         if decoder.unread_bytes:
             begun = decoder.take_back(len(data))
             data = begun + data if begun else data
-        if decoder.unread_bytes or not self._requests.is_free(len(data)):
+        if decoder.unread_bytes:
             return data, 0
-        found = path.take(data, self, self._received)
-        if found is None:
-            return data, 0
-        self._last_frame = self._received
-        number, buffer.gathering = sum([each.number for each in found.requests]), True
+        size, served = self._offer(data, path)
+        return data[size:], served
+
+    def _offer(self, data: bytes, path: FramePath) -> tuple[int, int]:
+        """As `_shorten`, of `data` that begins with a frame: how many bytes were served."""
+        if not self._requests.is_free(len(data)) or (found := path.take(data, self, self._received)) is None:
+            return 0, 0
+        self._last_frame, self._buffer.gathering = self._received, True
+        number = sum([each.number for each in found.requests])
         if isinstance(found.answers, bytes):
             self._answer_alike(found.answers, 0, found.requests, self._received)
         else:
             self._requests.hold_alike(number, found.size)
-            found.answers(partial(self._answer_late, found, number, self._received))
-        return data[found.size :], 0 if found.unhurried else number
+            found.answers(partial(self._answer_late, found, self._received))
+        return found.size, 0 if found.unhurried else number
 
-    def _answer_late(
-        self, found: FramesServed, number: int, received: float, answers: bytes, code: int
-    ) -> None:
-        self._requests.hold_alike(-number, -found.size)
+    def _answer_late(self, found: FramesServed, received: float, answers: bytes, code: int) -> None:
+        self._requests.hold_alike(-sum([each.number for each in found.requests]), -found.size)
         self._answer_alike(b"" if self.closed else answers, code, found.requests, received)
 
-    def _answer_alike(
-        self, answers: bytes, code: int, requests: Sequence[AlikeRequests], received: float
-    ) -> None:
+    def _answer_alike(self, answers: bytes, code: int, alike: list[AlikeRequests], received: float) -> None:
         if answers:
             self._buffer.put(answers, b"")
         if (latencies := self._group.latencies) is not None:
             took_ms = (self._group.clock.monotonic() - received) * 1000
-            for each in requests:
+            for each in alike:
                 latencies.add_alike(each, code or each.answered, took_ms)
 
     def _read_frames(self, began: float, served: int = 0) -> None:
@@ -230,6 +228,8 @@ class AsyncPeer(asyncio.Protocol):
         """
         group, connection, buffer = self._group, self._connection, self._buffer
         next_frame, now, take = connection.next_frame, group.clock.monotonic, self._requests.take
+        decoder = self._decoder
+        path = None if self._queued or self._stalled_since is not None else group.frame_path
         turn_bytes_max = min(TURN_BYTES_MAX, self._unsent_bytes_max)
         more, end = True, began + TURN_SECONDS
         group.turns += 1
@@ -240,18 +240,19 @@ class AsyncPeer(asyncio.Protocol):
                 while self._taking and (frame := next_frame()) is not None:
                     self._last_frame = self._received
                     if frame.flag & FLAG_RESPONSE:
-                        call = connection.take(frame.opaque)
-                        if call is not None:  # else it came too late
-                            if connection.hooks:
-                                connection.finished(call.request, frame)
-                            if not call.waiter.done():
-                                call.waiter.set_result(frame)
+                        self._take_answer(frame)
                     else:
                         served += 1
                         if self._stalled_since is None or group.throttle:
                             take(Call(frame, self, self._received, self._queued))
-                        else:
-                            self._refuse_to_serve()
+                        else:  # a server is not read from; a client reads on, for the answers to its calls
+                            connection.blame("it asks, and does not read the answers")
+                            self.abort()
+                        if path is not None and self._taking and path.may_take(decoder.unread):
+                            size, served_so = self._offer(bytes(decoder.unread), path)
+                            decoder.skip(size)
+                            served += served_so
+                            path = path if size else None  # it looks at what it leaves to others but once
                     if buffer.gathered_bytes > turn_bytes_max:
                         more = True
                         break
@@ -282,10 +283,12 @@ class AsyncPeer(asyncio.Protocol):
         if self._lost and not buffer.held:
             self._end()
 
-    def _refuse_to_serve(self) -> None:
-        # A server is not read from then. A client reads on, for the answers to its own calls.
-        self._connection.blame("it asks, and does not read the answers")
-        self.abort()
+    def _take_answer(self, frame: Frame) -> None:
+        call = self._connection.take(frame.opaque)
+        if call is not None:  # else it came too late
+            self._connection.finished(call.request, frame)
+            if not call.waiter.done():
+                call.waiter.set_result(frame)
 
     def _continue(self) -> None:
         # What waits here waits for the turns of others. That the process had no processor meanwhile, or that

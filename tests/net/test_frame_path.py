@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 import pytest
+from mqframe_testing.manual_clock import ManualClock
 from peers import Raw, echo, serving
 
 from mqframe.core.codes import FLAG_ONEWAY
@@ -14,8 +15,11 @@ from mqframe.core.requests.peer import Peer
 from mqframe.core.requests.serving import Call, Reply
 from mqframe.core.wire.frame import Frame, FrameDecoder, encode_frame
 from mqframe.hooks.interfaces import RpcHook
-from mqframe.net.async_peer import AsyncPeer
+from mqframe.net.async_peer import TURN_SECONDS, AsyncPeer
+from mqframe.net.budgets import ConnectionBudgets
+from mqframe.net.endpoint import Endpoint
 from mqframe.net.frame_path import AlikeRequests, FramesServed, HoldingPeer
+from mqframe.net.peer_group import PeerEvents, PeerGroup
 from mqframe.net.settings import NetSettings
 
 SHORT, LONG = 7, 8
@@ -27,6 +31,10 @@ class Short:
     def __init__(self) -> None:
         self.asked: list[bytes] = []
         self.peers: set[str] = set()
+        self.refuses = False
+
+    def may_take(self, data: memoryview) -> bool:
+        return bytes(data[8:]).startswith(b'{"code":%d,' % SHORT)
 
     def take(self, data: bytes, peer: Peer, received: float) -> FramesServed | None:
         self.asked.append(data)
@@ -34,7 +42,7 @@ class Short:
         decoder = FrameDecoder()
         decoder.receive(data)
         size, answers, count = 0, b"", 0
-        while (frame := whole(decoder)) is not None and frame.code == SHORT:
+        while (frame := whole(decoder)) is not None and frame.code == SHORT and not self.refuses:
             size = len(data) - decoder.unread_bytes
             answers += (
                 encode_frame(Frame(0, frame.opaque, 1, "short")) if not frame.flag & FLAG_ONEWAY else b""
@@ -114,9 +122,59 @@ async def test_what_is_taken_is_answered_before_the_rest_of_the_read_in_one_turn
         raw.send(
             Frame(SHORT, 1), Frame(SHORT, 2, FLAG_ONEWAY), Frame(SHORT, 3), Frame(LONG, 4), Frame(SHORT, 5)
         )
-        assert await remarks(raw, 4) == [(1, "short"), (3, "short"), (4, "long"), (5, "long")]
+        assert await remarks(raw, 4) == [(1, "short"), (3, "short"), (4, "long"), (5, "short")]
         assert len(ends) == 1
         assert path.peers == {peer.address for peer in server.peers}
+
+
+async def test_behind_what_it_leaves_it_is_offered_what_it_may_serve() -> None:
+    """As often as it serves something, and no more once it did not."""
+    path = Short()
+    frames = [
+        Frame(LONG, 1),
+        Frame(LONG, 2),
+        Frame(SHORT, 3),
+        Frame(LONG, 4),
+        Frame(SHORT, 5),
+        Frame(SHORT, 6),
+    ]
+    rest = [encode_frame(each) for each in frames]
+    async with serving({SHORT: long, LONG: long}) as (server, raw, _):
+        server.shorten(path)
+        raw.send(*frames)
+        assert await remarks(raw, 6) == [
+            (1, "long"), (2, "long"), (3, "short"), (4, "long"), (5, "short"), (6, "short")
+        ]  # fmt: skip
+        assert path.asked == [b"".join(rest), b"".join(rest[2:]), b"".join(rest[4:])]
+        path.asked.clear()
+        path.refuses = True
+        raw.send(Frame(LONG, 7), Frame(SHORT, 8), Frame(LONG, 9), Frame(SHORT, 10))
+        assert await remarks(raw, 4) == [(7, "long"), (8, "long"), (9, "long"), (10, "long")]
+        assert len(path.asked) == 2
+
+
+async def test_what_waited_for_the_turns_of_others_is_left_to_handlers() -> None:
+    """They know for how long it waited."""
+    clock, processor, path = ManualClock(), [0.0], Short()
+    served: list[tuple[str, int, float]] = []
+
+    def slow(call: Call) -> Reply:
+        served.append((call.peer.address, call.frame.opaque, call.queued))
+        clock.advance(1.0)
+        processor[0] += 1.0
+        return Reply()
+
+    limits = ConnectionBudgets(NetSettings(), clock)
+    group = PeerGroup(clock, Endpoint(NetSettings(), {SHORT: slow, LONG: slow}, ()), PeerEvents(), limits)
+    group.processor_seconds, group.frame_path = (lambda: processor[0]), path
+    peers = [AsyncPeer(group, name) for name in "ab"]
+    asyncio.get_running_loop().call_soon(peers[1].data_received, encode_frame(Frame(LONG, 9)))
+    frames = [Frame(LONG, 1), Frame(LONG, 2), Frame(SHORT, 3)]
+    peers[0].data_received(b"".join(map(encode_frame, frames)))
+    while len(served) < 4:
+        await asyncio.sleep(0)
+    assert served == [("a", 1, 0), ("b", 9, 0), ("a", 2, TURN_SECONDS), ("a", 3, TURN_SECONDS)]
+    assert len(path.asked) == 2, "once with each read"
 
 
 async def test_nothing_is_asked_for_what_it_leaves_and_it_is_asked_again_with_the_next_read() -> None:

@@ -116,6 +116,15 @@ class FrameDecoder:
         """How many bytes wait here for the rest of their frame."""
         return len(self._buffer) - self._position + self._parts_bytes
 
+    @property
+    def unread(self) -> memoryview:
+        """What came behind the last frame in one piece with its end."""
+        return self._buffer[self._position :]
+
+    def skip(self, size: int) -> None:
+        """Pass so many bytes of what is `unread`, all of them of whole frames."""
+        self._position += size
+
     def take_back(self, more: int) -> bytes:
         """The bytes of the frame under way, which are no longer here, if it may end with `more` bytes."""
         if self.unread_bytes + more < self._need:

@@ -10,7 +10,7 @@ from drawn import waiting
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mqframe_speedups.commits import Commits
-from twins import FIRST, LOG_BYTES, both, end, half, opened, send
+from twins import FIRST, LOG_BYTES, Scene, both, end, half, opened, send
 
 from mqframe.core.codes import FLAG_ONEWAY
 from mqframe.core.errors import StoreUnavailable
@@ -44,6 +44,20 @@ async def test_commits_go_the_shorter_way(tmp_path: Path, monkeypatch: pytest.Mo
     assert found.answers.count(b'"code":604,') == 1, "the second end of one half"
     assert found.counts["t"][4]["transaction"][0] == 5
     assert found.native >= 5 + 5
+
+
+async def test_halves_and_ends_in_one_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An end is for Python, which does not keep what comes behind it from the shorter way."""
+
+    def mixed(scene: Scene) -> bytes:
+        ends = [end(30 + n, 2 + n, flag=FLAG_ONEWAY)(scene) for n in range(3)]
+        return ends[0] + ends[1] + half(40) + half(41, "other") + ends[2] + send(42) + half(43)
+
+    found = await both(tmp_path, monkeypatch, [*KNOWN, half(20) + half(21), mixed, end(50, 5), send(51)])
+    committed = [record for record in records(found.log) if record.sys_flag & 12 == 8]
+    assert [record.topic for record in committed] == ["t", "other", "t", "t", "t", "t"]
+    assert [found.answers.count(b'"opaque":%d,' % number) for number in (40, 41, 42, 43)] == [1] * 4
+    assert found.native >= 2 + 3 + 2 + 1 + 1 + 1 + 1
 
 
 ODD: dict[str, Any] = {

@@ -253,6 +253,20 @@ def test_a_header_that_nobody_can_read_is_a_frame_error(header: bytes) -> None:
         decode_header(memoryview(header), 0)
 
 
+def test_what_is_unread_can_be_served_elsewhere() -> None:
+    decoder, frames = FrameDecoder(), [encode_frame(Frame(1, number, body=b"x")) for number in range(4)]
+    decoder.receive(b"".join(frames)[:-1])
+    assert decoder.next_frame() == Frame(1, 0, body=b"x")
+    assert bytes(decoder.unread) == b"".join(frames[1:])[:-1]
+    decoder.skip(len(frames[1]))
+    assert decoder.next_frame() == Frame(1, 2, body=b"x")
+    assert bytes(decoder.unread) == frames[3][:-1]
+    assert decoder.next_frame() is None
+    decoder.receive(frames[3][-1:])
+    assert decoder.next_frame() == Frame(1, 3, body=b"x")
+    assert bytes(decoder.unread) == b""
+
+
 @pytest.mark.parametrize(("cut", "known"), [(1, 4), (5, 8), (9, None), (20, None)])
 def test_a_frame_under_way_can_be_taken_back_once_it_may_end(cut: int, known: int | None) -> None:
     first, second = encode_frame(Frame(1, 1)), encode_frame(Frame(2, 2, ext={"a": "b"}, body=b"body"))

@@ -13,11 +13,16 @@ from mqframe.hooks.interfaces.access import Authentication, Authorization
 from mqframe.log import get_logger
 from mqframe.net.frame_path import FramesServed, HoldingPeer, LateAnswers, LateReply
 from mqframe_speedups.callers import KnownCallers, judges_of
+from mqframe_speedups.pulls import BEGINNINGS as PULLS_BEGIN
 from mqframe_speedups.pulls import PullPath
+from mqframe_speedups.sends import BEGINNINGS as SENDS_BEGIN
 from mqframe_speedups.sends import SendPath
-from mqframe_speedups.served_read import ServedRead
+from mqframe_speedups.served_read import WORDS_BYTES, ServedRead
 
 log: Final = get_logger("broker")
+
+_BEGINNINGS: Final = (*SENDS_BEGIN, *PULLS_BEGIN)
+_BEGINNING_END: Final = WORDS_BYTES + max(map(len, _BEGINNINGS))
 
 
 class BrokerPath:
@@ -26,6 +31,10 @@ class BrokerPath:
     def __init__(self, sends: SendPath | None, pulls: PullPath) -> None:
         self._sends, self._pulls = sends, pulls
         self._callers: KnownCallers | None = None
+
+    def may_take(self, data: memoryview) -> bool:
+        """As `FramePath.may_take`."""
+        return bytes(data[WORDS_BYTES:_BEGINNING_END]).startswith(_BEGINNINGS)
 
     def take(self, data: bytes, peer: HoldingPeer, received: float) -> FramesServed | None:
         """As `FramePath.take`."""

@@ -39,13 +39,12 @@ from mqframe.store.queues.consume_queue import ConsumeQueue
 from mqframe.store.reading.fitting import Unsound
 from mqframe_speedups._native import PullAnswers, PullReader, RecordVerdicts
 from mqframe_speedups.callers import ACCESS_KEY, first_frame
-from mqframe_speedups.served_read import LIMIT_MAX, ServedRead
+from mqframe_speedups.served_read import LIMIT_MAX, WORDS_BYTES, ServedRead
 
 log: Final = get_logger("broker")
 
-_BEGINNINGS: Final = (b'{"code":11,', b'{"code":361,', b"\0\x0b", b"\x01\x69")
+BEGINNINGS: Final = (b'{"code":11,', b'{"code":361,', b"\0\x0b", b"\x01\x69")
 """How the headers of pulls begin that are looked at: as clients write them in JSON, and in binary."""
-_WORDS_BYTES: Final = 8
 _NUMBERS: Final = (b'"queueId":"', b'"queueOffset":"', b'"commitOffset":"', b'"opaque":')
 _OPAQUE: Final = 1_000_000_007
 _PLACES: Final = (1_000_000_009, 1_000_000_021, 1_000_000_033)
@@ -108,7 +107,7 @@ class PullPath:
 
     def is_next(self, made: ServedRead) -> bool:
         """Whether the next request may be a pull that can be served here."""
-        return made.data.startswith(_BEGINNINGS, made.start + _WORDS_BYTES)
+        return made.data.startswith(BEGINNINGS, made.start + WORDS_BYTES)
 
     def take(self, made: ServedRead, received: float) -> None:
         """Serve the pulls of a read as far as they can be served. `received`: monotonic seconds."""
@@ -335,7 +334,7 @@ class PullPath:
 
 def _header(ext: dict[str, str], status: GetStatus) -> list[bytes]:
     """What stands before, between and behind the numbers in answers of that `status`; `ext`: their fields."""
-    rest = encode_answer(_OPAQUE, pull_code(status.value, 0), ext, status.value, 0)[_WORDS_BYTES:]
+    rest = encode_answer(_OPAQUE, pull_code(status.value, 0), ext, status.value, 0)[WORDS_BYTES:]
     header = []
     for number in (*_PLACES, _OPAQUE):
         before, _, rest = rest.partition(b"%d" % number)

@@ -31,8 +31,12 @@ from mqframe.net.frame_path import AlikeRequests, LateAnswers, LateReply
 from mqframe.store.appending.appender import Appended
 from mqframe_speedups._native import Keys, Laid, NewEntries, SendLayout
 from mqframe_speedups.rules_asked import APART, RulesAsked
-from mqframe_speedups.served_read import LIMIT_MAX, ServedRead
+from mqframe_speedups.served_read import LIMIT_MAX, WORDS_BYTES, ServedRead
 
+BEGINNINGS: Final = (
+    b'{"code":310,', b'{"code":320,', b'{"code":10,', b"\x01\x36", b"\x01\x40", b"\0\x0a"
+)  # fmt: skip
+"""How the headers of most sends begin, in JSON and in binary."""
 _NOT_ORDINARY: Final = (
     DELAY_HINT,
     f"{p.CLUSTER}{p.NAME_END}",
@@ -44,7 +48,6 @@ _NOT_ORDINARY: Final = (
 """With one of these in its properties a message is stored otherwise than as it came."""
 _OPAQUE: Final = 1_000_000_007
 _KEY: Final = "-key-"
-_WORDS_BYTES: Final = 8
 _OTHER_CHARS: Final = 512
 """More than all numbers, and a topic of those that go this way, take of a header."""
 
@@ -255,7 +258,7 @@ class SendPath:
         state, sends = self._state, self._sends
         settings = self._store.settings
         answer = {"msgId": "", "queueId": _KEY, **sends.marks, _KEY: ""}
-        header = encode_answer(_OPAQUE, 0, answer, None, 0)[_WORDS_BYTES:]
+        header = encode_answer(_OPAQUE, 0, answer, None, 0)[WORDS_BYTES:]
         begin, _, rest = header.partition(b'","queueId":"%b"' % _KEY.encode())
         marks, _, rest = rest.partition(b',"%b":""' % _KEY.encode())
         middle, _, end = rest.partition(b"%d" % _OPAQUE)

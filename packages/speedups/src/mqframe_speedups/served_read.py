@@ -11,6 +11,8 @@ from mqframe.net.frame_path import AlikeRequests, HoldingPeer
 from mqframe_speedups._native import Signers
 from mqframe_speedups.callers import KnownCaller
 
+WORDS_BYTES: Final = 8
+"""Of a frame, the two lengths before its header."""
 ANSWERS_BYTES_MAX: Final = 128 * 1024
 """Messages given with one read, bytes; the pulls behind them are served as ever."""
 LIMIT_MAX: Final = (1 << 63) - 1
