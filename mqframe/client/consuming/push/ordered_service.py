@@ -82,7 +82,7 @@ class OrderedService:
         self._unlock_later: set[MessageQueue] = set()
         self._timers: dict[OrderedQueue, Timer] = {}
         self._under_way: set[asyncio.Task[None]] = set()
-        self._stopping = False
+        self._stopping = self._stopped = False
 
     def retry_after(self, millis: int) -> None:
         """Try failed messages again after `millis`, unless their listener says otherwise."""
@@ -126,10 +126,8 @@ class OrderedService:
         ended_threads = await self._threads.stop(seconds)
         ended_tasks = await self._tasks.stop(seconds)
         self._settle_rows()
-        under_way = tuple(self._under_way)
-        for task in under_way:
-            task.cancel()
-        await asyncio.gather(*under_way, return_exceptions=True)
+        self._stopped = True
+        await asyncio.gather(*[task for task in self._under_way if task.cancel()], return_exceptions=True)
         return ended_threads and ended_tasks
 
     # Locks
@@ -389,6 +387,9 @@ class OrderedService:
         return free
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        if self._stopped:  # a listener ended that was not waited for; the lock of its queue ends by itself
+            work.close()
+            return
         task = asyncio.ensure_future(work)
         self._under_way.add(task)
         task.add_done_callback(self._over)

@@ -329,6 +329,10 @@ class TestLocks:
                 await scene.pass_time()
             await scene.finish(scene.consumer.stop())
             release.set()
+            while any(thread.name.startswith("mqframe-ordered-") for thread in threading.enumerate()):
+                await asyncio.sleep(0)
+            for _ in range(3):  # what the worker left for the loop to do
+                await asyncio.sleep(0)
             assert scene.owner() == me
 
     async def test_stop_breaks_a_task_off_and_gives_its_lock_back(self) -> None:
