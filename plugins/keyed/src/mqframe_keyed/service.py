@@ -79,7 +79,7 @@ class KeyedService:
         self._unlock_later: set[MessageQueue] = set()
         self._timers: dict[Lane | KeyedQueue, Timer] = {}
         self._under_way: set[asyncio.Task[None]] = set()
-        self._stopping = False
+        self._stopping = self._stopped = False
 
     def start(self) -> None:
         """Begin to renew the locks."""
@@ -119,10 +119,8 @@ class KeyedService:
         ended_threads = await self._threads.stop(seconds)
         ended_tasks = await self._tasks.stop(seconds)
         self._settle_rows()
-        under_way = tuple(self._under_way)
-        for task in under_way:
-            task.cancel()
-        await asyncio.gather(*under_way, return_exceptions=True)
+        self._stopped = True
+        await asyncio.gather(*[task for task in self._under_way if task.cancel()], return_exceptions=True)
         return ended_threads and ended_tasks
 
     # Locks
@@ -367,6 +365,9 @@ class KeyedService:
         return free
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        if self._stopped:  # a listener ended that was not waited for; the lock of its queue ends by itself
+            work.close()
+            return
         task = asyncio.ensure_future(work)
         self._under_way.add(task)
         task.add_done_callback(self._over)
