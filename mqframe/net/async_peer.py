@@ -226,9 +226,8 @@ class AsyncPeer(asyncio.Protocol):
 
         `began`: now, monotonic seconds; `served`: requests of this turn that were served already.
         """
-        group, connection, buffer = self._group, self._connection, self._buffer
+        group, connection, buffer, decoder = self._group, self._connection, self._buffer, self._decoder
         next_frame, now, take = connection.next_frame, group.clock.monotonic, self._requests.take
-        decoder = self._decoder
         path = None if self._queued or self._stalled_since is not None else group.frame_path
         turn_bytes_max = min(TURN_BYTES_MAX, self._unsent_bytes_max)
         more, end = True, began + TURN_SECONDS

@@ -109,6 +109,8 @@ ODD: dict[str, bytes] = {
     "no batch": batch(5, m="false"),
     "unit mode": batch(5, topic="unit", k="true"),
 }
+MAKE_TOPICS = ("a topic that is made", "a retry", "unit mode")
+"""Python has to see what comes behind one of these, once the topics are others."""
 SMALL = {"batch_messages_max": 200, "message_keys_max": 300, "body_bytes_max": 5000}
 
 
@@ -118,7 +120,7 @@ async def test_odd_ones_end_as_ever_and_what_follows_goes_on(
 ) -> None:
     reads = [*FIRST, batch(11) + ODD[odd] + send(12), ODD[odd], batch(13)]
     found = await both(tmp_path, monkeypatch, reads, store=SMALL)
-    assert found.native == 6, "the two that are not odd"
+    assert found.native == 6 + (odd not in MAKE_TOPICS), "those that are not odd"
     assert found.answers.count(b'"opaque":13,') == 1
 
 

@@ -211,7 +211,7 @@ def test_wrong_arguments_are_refused(reference: Any) -> None:
         reference.lay(encode_frame(reference.send()), born=b"")
     with pytest.raises(ValueError, match="not in order"):
         reference.layout(size_bounds=[2, 1])
-    assert native.INTERFACE == 8
+    assert native.INTERFACE == 9
 
 
 def test_words_of_any_length_are_looked_for(reference: Any) -> None:

@@ -234,8 +234,10 @@ def ahead(found: RecordVerdicts, entries: bytes, view: bytes, number: int = 0, *
 
 def test_it_looks_ahead_as_far_as_all_is_plain(stores: Stores) -> None:
     store = stores.all[0]
-    topic = stores.put([(0, f"n\x01{n}\x02", 5, V4) for n in range(6)])
-    listed = store.reads.entries(topic, 0, 0, 6)
+    listed = [(0, 1, 0)] * 6
+    while listed[-1][0] - listed[0][0] != 5 * listed[0][1]:  # another file of the log may begin between them
+        topic = stores.put([(0, f"n\x01{n}\x02", 5, V4) for n in range(6)])
+        listed = store.reads.entries(topic, 0, 0, 6)
     base, size = listed[0][0], listed[0][1]
     view = b"".join(raw_records(store, topic))
     entries = b"".join(struct.pack(">qiq", *each) for each in listed)

@@ -259,9 +259,7 @@ WAITING = [
 
 async def test_those_that_wait_for_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = await both(tmp_path, monkeypatch, WAITING, store={"flush": "SYNC_FLUSH"})
-    assert found.native == 6 + 1 + 1 + 2 + 1 + 2 + 2 + 1 + 3, (
-        "who is read behind one that waits otherwise goes the longer way"
-    )
+    assert found.native == 6 + 1 + 2 + 2 + 1 + 2 + 2 + 1 + 3, "one that waits otherwise goes the longer way"
     assert found.answers.count(b'"code":0,') == 4 + 4 + 3 + 1 + 2 + 2 + 1 + 2 + 3 + 1
     assert sum(found.counts["puts by time"]) == 4 + 4 + 1 + 3 + 1 + 2 + 3 + 1 + 2 + 3 + 1 + 3
     offsets = [(ext or {})["queueOffset"] for code, _, ext in found.replies if not code]
@@ -271,7 +269,7 @@ async def test_those_that_wait_for_the_disk(tmp_path: Path, monkeypatch: pytest.
 async def test_those_that_get_no_copies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     master = ReplicationSettings(role="SYNC_MASTER", port=0)
     found = await both(tmp_path, monkeypatch, WAITING, replication=master)
-    assert found.native == 6 + 1 + 1 + 2 + 1 + 2 + 2 + 1 + 3
+    assert found.native == 6 + 1 + 2 + 2 + 1 + 2 + 2 + 1 + 3
     assert [code for code, _, _ in found.replies] == [11, 0, 11]
     assert found.answers.count(b'"code":11,') == 4 + 4 + 2 + 1 + 1 + 2 + 1 + 1
     assert found.answers.count(b'"code":0,') == 1 + 1 + 1 + 1 + 1 + 2, "these do not wait"

@@ -34,7 +34,7 @@ class BrokerPath:
 
     def may_take(self, data: memoryview) -> bool:
         """As `FramePath.may_take`."""
-        return bytes(data[WORDS_BYTES:_BEGINNING_END]).startswith(_BEGINNINGS)
+        return len(data) > WORDS_BYTES and bytes(data[WORDS_BYTES:_BEGINNING_END]).startswith(_BEGINNINGS)
 
     def take(self, data: bytes, peer: HoldingPeer, received: float) -> FramesServed | None:
         """As `FramePath.take`."""

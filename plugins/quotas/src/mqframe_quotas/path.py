@@ -13,6 +13,10 @@ class QuotaPath:
         self._path = path
         self._stands = stands
 
+    def may_take(self, data: memoryview) -> bool:
+        """As `FramePath.may_take`."""
+        return not self._stands() and bool(self._path.may_take(data))
+
     def take(self, data: bytes, peer: Any, received: float) -> Any:
         """As `FramePath.take`."""
         return None if self._stands() else self._path.take(data, peer, received)
