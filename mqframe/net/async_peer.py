@@ -193,12 +193,13 @@ class AsyncPeer(asyncio.Protocol):
             data = begun + data if begun else data
         if decoder.unread_bytes:
             return data, 0
-        size, served = self._offer(data, path)
+        size, served = self._offer(data, 0, path)
         return data[size:], served
 
-    def _offer(self, data: bytes, path: FramePath) -> tuple[int, int]:
-        """As `_shorten`, of `data` that begins with a frame: how many bytes were served."""
-        if not self._requests.is_free(len(data)) or (found := path.take(data, self, self._received)) is None:
+    def _offer(self, data: bytes, start: int, path: FramePath) -> tuple[int, int]:
+        """As `_shorten`, of a frame that begins at byte `start`, and what is behind: so many bytes."""
+        room = self._requests.is_free(len(data) - start)
+        if not room or (found := path.take(data, start, self, self._received)) is None:
             return 0, 0
         self._last_frame, self._buffer.gathering = self._received, True
         number = sum([each.number for each in found.requests])
@@ -247,8 +248,8 @@ class AsyncPeer(asyncio.Protocol):
                         else:  # a server is not read from; a client reads on, for the answers to its calls
                             connection.blame("it asks, and does not read the answers")
                             self.abort()
-                        if path is not None and self._taking and path.may_take(decoder.unread):
-                            size, served_so = self._offer(bytes(decoder.unread), path)
+                        if path is not None and self._taking and path.may_take(*decoder.unread):
+                            size, served_so = self._offer(*decoder.unread, path)
                             decoder.skip(size)
                             served += served_so
                             path = path if size else None  # it looks at what it leaves to others but once

@@ -59,11 +59,11 @@ class HoldingPeer(Peer, Protocol):
 class FramePath(Protocol):
     """Serves requests that it knows to be ordinary as their handlers would, to the byte."""
 
-    def may_take(self, data: memoryview) -> bool:
-        """Whether `data` may begin with a frame that it serves: asked behind each that it left to others."""
+    def may_take(self, data: bytes, start: int) -> bool:
+        """Whether the frame at byte `start` may be one that it serves: asked behind each that it left."""
 
-    def take(self, data: bytes, peer: HoldingPeer, received: float) -> FramesServed | None:
-        """Serve whole frames from the beginning of `data` up to the first that it leaves to others.
+    def take(self, data: bytes, start: int, peer: HoldingPeer, received: float) -> FramesServed | None:
+        """Serve whole frames from byte `start` of `data` on, up to the first that it leaves to others.
 
         `received`: monotonic seconds when it came. `None`: it leaves them all. Does not raise.
         """

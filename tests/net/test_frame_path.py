@@ -33,10 +33,11 @@ class Short:
         self.peers: set[str] = set()
         self.refuses = False
 
-    def may_take(self, data: memoryview) -> bool:
-        return bytes(data[8:]).startswith(b'{"code":%d,' % SHORT)
+    def may_take(self, data: bytes, start: int) -> bool:
+        return data.startswith(b'{"code":%d,' % SHORT, start + 8)
 
-    def take(self, data: bytes, peer: Peer, received: float) -> FramesServed | None:
+    def take(self, data: bytes, start: int, peer: Peer, received: float) -> FramesServed | None:
+        data = data[start:]
         self.asked.append(data)
         self.peers.add(peer.address)
         decoder = FrameDecoder()
@@ -58,8 +59,8 @@ class Late(Short):
         super().__init__()
         self._waiting: list[tuple[bytes, Callable[[bytes, int], None]]] = []
 
-    def take(self, data: bytes, peer: Peer, received: float) -> FramesServed | None:
-        found = super().take(data, peer, received)
+    def take(self, data: bytes, start: int, peer: Peer, received: float) -> FramesServed | None:
+        found = super().take(data, start, peer, received)
         if found is None:
             return None
         answers = found.answers
@@ -79,7 +80,8 @@ class Holding(Short):
         super().__init__()
         self.held: list[Call] = []
 
-    def take(self, data: bytes, peer: HoldingPeer, received: float) -> FramesServed | None:  # type: ignore[override]
+    def take(self, data: bytes, start: int, peer: HoldingPeer, received: float) -> FramesServed | None:  # type: ignore[override]
+        data = data[start:]
         self.asked.append(data)
         decoder = FrameDecoder()
         decoder.receive(data)
@@ -196,8 +198,8 @@ class Turns(list[int]):
 
 async def test_the_next_request_is_not_looked_for_where_it_is_not_near() -> None:
     class Unhurried(Short):
-        def take(self, data: bytes, peer: Peer, received: float) -> FramesServed | None:
-            found = super().take(data, peer, received)
+        def take(self, data: bytes, start: int, peer: Peer, received: float) -> FramesServed | None:
+            found = super().take(data, start, peer, received)
             return found and found._replace(unhurried=True)
 
     for path, expected in ((Short(), [1, 2, 1]), (Unhurried(), [1])):

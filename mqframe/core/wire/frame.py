@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import struct
 from enum import IntEnum
-from typing import Final
+from typing import Final, cast
 
 import msgspec
 
@@ -117,9 +117,9 @@ class FrameDecoder:
         return len(self._buffer) - self._position + self._parts_bytes
 
     @property
-    def unread(self) -> memoryview:
-        """What came behind the last frame in one piece with its end."""
-        return self._buffer[self._position :]
+    def unread(self) -> tuple[bytes, int]:
+        """What came in one piece with the end of the last frame, and where in that begins what is unread."""
+        return cast("bytes", self._buffer.obj), self._position
 
     def skip(self, size: int) -> None:
         """Pass so many bytes of what is `unread`, all of them of whole frames."""

@@ -100,10 +100,10 @@ class ShorterWay:
 
     asked = 0
 
-    def may_take(self, data: memoryview) -> bool:
-        return bool(data)
+    def may_take(self, data: bytes, start: int) -> bool:
+        return len(data) > start
 
-    def take(self, data: bytes, peer: Any, received: float) -> None:
+    def take(self, data: bytes, start: int, peer: Any, received: float) -> None:
         self.asked += 1
 
     def take_one(self, request: Any, body: Any, peer: Any, received: float) -> None:

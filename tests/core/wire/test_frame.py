@@ -257,14 +257,14 @@ def test_what_is_unread_can_be_served_elsewhere() -> None:
     decoder, frames = FrameDecoder(), [encode_frame(Frame(1, number, body=b"x")) for number in range(4)]
     decoder.receive(b"".join(frames)[:-1])
     assert decoder.next_frame() == Frame(1, 0, body=b"x")
-    assert bytes(decoder.unread) == b"".join(frames[1:])[:-1]
+    assert decoder.unread == (b"".join(frames)[:-1], len(frames[0]))
     decoder.skip(len(frames[1]))
     assert decoder.next_frame() == Frame(1, 2, body=b"x")
-    assert bytes(decoder.unread) == frames[3][:-1]
+    assert decoder.unread == (b"".join(frames)[:-1], 3 * len(frames[0]))
     assert decoder.next_frame() is None
     decoder.receive(frames[3][-1:])
     assert decoder.next_frame() == Frame(1, 3, body=b"x")
-    assert bytes(decoder.unread) == b""
+    assert decoder.unread == (frames[3], len(frames[3]))
 
 
 @pytest.mark.parametrize(("cut", "known"), [(1, 4), (5, 8), (9, None), (20, None)])

@@ -22,7 +22,6 @@ from mqframe_speedups.served_read import WORDS_BYTES, ServedRead
 log: Final = get_logger("broker")
 
 _BEGINNINGS: Final = (*SENDS_BEGIN, *PULLS_BEGIN)
-_BEGINNING_END: Final = WORDS_BYTES + max(map(len, _BEGINNINGS))
 
 
 class BrokerPath:
@@ -32,20 +31,20 @@ class BrokerPath:
         self._sends, self._pulls = sends, pulls
         self._callers: KnownCallers | None = None
 
-    def may_take(self, data: memoryview) -> bool:
+    def may_take(self, data: bytes, start: int) -> bool:
         """As `FramePath.may_take`."""
-        return len(data) > WORDS_BYTES and bytes(data[WORDS_BYTES:_BEGINNING_END]).startswith(_BEGINNINGS)
+        return data.startswith(_BEGINNINGS, start + WORDS_BYTES)
 
-    def take(self, data: bytes, peer: HoldingPeer, received: float) -> FramesServed | None:
+    def take(self, data: bytes, start: int, peer: HoldingPeer, received: float) -> FramesServed | None:
         """As `FramePath.take`."""
-        made = ServedRead(data, peer)
+        made = ServedRead(data, peer, start=start)
         try:
             if self._callers is not None:
                 made.caller = self._callers.of(peer)
             self._serve(made, received)
         except Exception:  # isolation boundary: what is not served here is served as ever
             log.exception("the shorter way of requests failed", peer=peer.address)
-        if not made.start:
+        if made.start == start:
             return None
         joined = b"".join(made.answers)
         answers: bytes | LateAnswers = joined
@@ -53,7 +52,7 @@ class BrokerPath:
             answers = self._sends.answered(made, received, joined)
         # Consumers have messages to work on, and who sent a batch has another one to pack.
         unhurried = made.batched or not made.sent
-        return FramesServed(made.start, answers, made.requests, unhurried)
+        return FramesServed(made.start - start, answers, made.requests, unhurried)
 
     def take_one(
         self, request: SendMessageV2, body: Body, peer: Peer, received: float
@@ -80,10 +79,10 @@ class BrokerPath:
 
     def _serve(self, made: ServedRead, received: float) -> None:
         """Serve what can be served, sends and pulls in turns."""
-        sends, was_pull = self._sends, False
+        sends, was_pull, start = self._sends, False, made.start
         while made.start < len(made.data) and made.room > 0:
             is_pull = self._pulls.is_next(made)
-            if made.start and is_pull != was_pull and sends is not None and sends.waits:
+            if made.start > start and is_pull != was_pull and sends is not None and sends.waits:
                 return  # answers to sends wait, those to pulls do not
             was_pull, before = is_pull, made.start
             if is_pull:

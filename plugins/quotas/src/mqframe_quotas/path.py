@@ -13,13 +13,13 @@ class QuotaPath:
         self._path = path
         self._stands = stands
 
-    def may_take(self, data: memoryview) -> bool:
+    def may_take(self, data: bytes, start: int) -> bool:
         """As `FramePath.may_take`."""
-        return not self._stands() and bool(self._path.may_take(data))
+        return not self._stands() and bool(self._path.may_take(data, start))
 
-    def take(self, data: bytes, peer: Any, received: float) -> Any:
+    def take(self, data: bytes, start: int, peer: Any, received: float) -> Any:
         """As `FramePath.take`."""
-        return None if self._stands() else self._path.take(data, peer, received)
+        return None if self._stands() else self._path.take(data, start, peer, received)
 
     def take_one(self, request: Any, body: Any, peer: Any, received: float) -> Any:
         """As `FramePath.take_one`."""
