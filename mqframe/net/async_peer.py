@@ -128,8 +128,7 @@ class AsyncPeer(asyncio.Protocol):
             return  # a client may well take its time for what a server asks
         if reason := connection.silence(call, self._received, now):
             log.warning("connection closed", peer=self.address, reason=reason)
-            connection.blame(reason)
-            self.abort()
+            self.shed(reason)
 
     def oneway(self, request: Request, body: Body = b"") -> None:
         """Send `request` without wanting an answer. Raises `ConnectionLost` and `TooMuchInFlight`."""
@@ -246,8 +245,7 @@ class AsyncPeer(asyncio.Protocol):
                         if self._stalled_since is None or group.throttle:
                             take(Call(frame, self, self._received, self._queued))
                         else:  # a server is not read from; a client reads on, for the answers to its calls
-                            connection.blame("it asks, and does not read the answers")
-                            self.abort()
+                            self.shed("it asks, and does not read the answers")
                         if path is not None and self._taking and path.may_take(*decoder.unread):
                             size, served_so = self._offer(*decoder.unread, path)
                             decoder.skip(size)
@@ -309,8 +307,7 @@ class AsyncPeer(asyncio.Protocol):
 
     def _let_go(self, until: asyncio.Future[Any]) -> None:
         if until.cancelled():
-            self._connection.blame("what its answers depend on was given up")
-            self.abort()
+            self.shed("what its answers depend on was given up")
             return
         self._buffer.release()
         self._resume_reading()
@@ -322,12 +319,10 @@ class AsyncPeer(asyncio.Protocol):
         self._buffer.transport = cast("asyncio.Transport", transport)
         limit = self._unsent_bytes_max
         self._buffer.transport.set_write_buffer_limits(high=limit, low=limit // 4)
-        self.address = self._connection.address = self.address or address_text(
-            transport.get_extra_info("peername")
-        )
+        self.address = self.address or address_text(transport.get_extra_info("peername"))
+        self._connection.address = self.address
         if not self._group.enter(self):
-            self._connection.blame("the server has as many connections as it may (net.connections_max)")
-            self.abort()
+            self.shed("the server has as many connections as it may (net.connections_max)")
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Take what came, then fail the calls that wait (asyncio.Protocol)."""
@@ -365,7 +360,7 @@ class AsyncPeer(asyncio.Protocol):
             self._buffer.transport.abort()
 
     def shed(self, reason: str) -> None:
-        """Close at once for `reason`: all connections together take too much."""
+        """Close at once, as `abort`; `reason` is what the errors of waiting calls name."""
         self._connection.blame(reason)
         self.abort()
 
@@ -374,8 +369,7 @@ class AsyncPeer(asyncio.Protocol):
         stalled_seconds = self._group.endpoint.settings.stalled_seconds
         if self._stalled_since is not None and now - self._stalled_since >= stalled_seconds:
             log.warning("peer does not read", peer=self.address, unsent_bytes=self.unsent_bytes)
-            self._connection.blame(f"it did not read for {stalled_seconds:g} s")
-            self.abort()
+            self.shed(f"it did not read for {stalled_seconds:g} s")
         elif reason := self._connection.idle_reason(now - self.last_used):
             self.close(reason)
 
@@ -392,9 +386,8 @@ class AsyncPeer(asyncio.Protocol):
             self._resume_reading()
 
     def _resume_reading(self) -> None:
-        transport = self._buffer.transport
-        stopped = self._stalled_since is not None or self._buffer.held
-        if not stopped and transport is not None and not transport.is_closing():
-            transport.resume_reading()
-        if not stopped:
+        if self._stalled_since is None and not self._buffer.held:
+            transport = self._buffer.transport
+            if transport is not None and not transport.is_closing():
+                transport.resume_reading()
             self._loop.call_soon(self._continue)
