@@ -42,13 +42,13 @@ def test_a_long_list_says_what_topics_hold(at: str) -> None:
 
 
 def test_rates_are_of_what_came_between_two_looks(at: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    run("topic", "create", "cli-rates", "--queues", "2")
-    run("message", "send", "cli-rates", "before")
+    run("topic", "create", "cli-list-rates", "--queues", "2")
+    run("message", "send", "cli-list-rates", "before")
     now = [100.0]
 
     def sleep(seconds: float) -> None:
         for body in ("a", "b", "c"):
-            run("message", "send", "cli-rates", body)
+            run("message", "send", "cli-list-rates", body)
         now[0] += seconds
 
     class Clock:
@@ -57,7 +57,7 @@ def test_rates_are_of_what_came_between_two_looks(at: str, monkeypatch: pytest.M
     Clock.sleep = staticmethod(sleep)
     monkeypatch.setattr(commands, "time", Clock)
     rows = {row["topic"]: row for row in read("topic", "list", "--rates", "2")}
-    assert (rows["cli-rates"]["messages"], rows["cli-rates"]["in_per_s"]) == (4, 1.5)
+    assert (rows["cli-list-rates"]["messages"], rows["cli-list-rates"]["in_per_s"]) == (4, 1.5)
     assert "TBW102" not in rows
 
 
