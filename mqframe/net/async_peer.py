@@ -201,7 +201,7 @@ class AsyncPeer(asyncio.Protocol):
         if not room or (found := path.take(data, start, self, self._received)) is None:
             return 0, 0
         self._last_frame, self._buffer.gathering = self._received, True
-        number = sum([each.number for each in found.requests])
+        number = found.number
         if isinstance(found.answers, bytes):
             self._answer_alike(found.answers, 0, found.requests, self._received)
         else:
@@ -210,7 +210,7 @@ class AsyncPeer(asyncio.Protocol):
         return found.size, 0 if found.unhurried else number
 
     def _answer_late(self, found: FramesServed, received: float, answers: bytes, code: int) -> None:
-        self._requests.hold_alike(-sum([each.number for each in found.requests]), -found.size)
+        self._requests.hold_alike(-found.number, -found.size)
         self._answer_alike(b"" if self.closed else answers, code, found.requests, received)
 
     def _answer_alike(self, answers: bytes, code: int, alike: list[AlikeRequests], received: float) -> None:

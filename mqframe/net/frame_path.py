@@ -42,6 +42,11 @@ class FramesServed(NamedTuple):
     requests: list[AlikeRequests]
     unhurried: bool = False
 
+    @property
+    def number(self) -> int:
+        """How many requests were served."""
+        return sum([each.number for each in self.requests])
+
 
 class HoldingPeer(Peer, Protocol):
     """The connection of a read, of which a request may be answered later."""
