@@ -19,6 +19,7 @@ tests with a Spark has its own one.
 from __future__ import annotations
 
 import atexit
+import gc
 import importlib
 import os
 import re
@@ -388,6 +389,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if not item.get_closest_marker("long")]
     if "workerinput" in vars(config):
         items.sort(key=rank)
+        # What was collected stays: no collection has to look at these millions of objects again.
+        gc.collect()
+        gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)

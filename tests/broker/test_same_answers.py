@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from mqframe_admin.requests import GetBrokerConfig
+from mqframe_admin.requests import GetBrokerConfig, GetSettings
 from mqframe_pop.requests import AckMessage
 from mqframe_testing.cluster import AsyncCluster
 from mqframe_testing.manual_clock import ManualClock
@@ -246,7 +246,7 @@ def test_who_may_not_ask_has_the_same_answers() -> None:
     assert {answer[0] for answer in over} >= {0, 16}
 
 
-UNLIKE = {GetBrokerRuntimeInfo.CODE, GetBrokerConfig.CODE}
+UNLIKE = {GetBrokerRuntimeInfo.CODE, GetBrokerConfig.CODE, GetSettings.CODE}
 """Their answers tell of the process, of its folder and of its name server."""
 TEXTS = st.sampled_from(
     ["t", "g", "p", "c1", "none", "made", "not a name", "0", "1", "-1", "32", "4", "60000", "true", "", "*",

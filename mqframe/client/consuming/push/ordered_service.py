@@ -10,8 +10,7 @@ listeners of one message get a row of them, as long as between them all holds th
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
 
 from mqframe.client.consuming.group.queue_locks import LockKeeper
 from mqframe.client.consuming.push.answering.answers import Answers
@@ -19,6 +18,7 @@ from mqframe.client.consuming.push.listener import ListenedTopic
 from mqframe.client.consuming.push.listener_parts import ListenerParts
 from mqframe.client.consuming.push.ordered_queue import OrderedCall, OrderedQueue
 from mqframe.client.consuming.push.send_back import SendBack
+from mqframe.client.consuming.push.side_tasks import SideTasks
 from mqframe.client.consuming.push.worker_tasks import WorkerTasks
 from mqframe.client.consuming.push.worker_threads import NamedThreads, WorkerThreads
 from mqframe.core.clock import Timer
@@ -81,8 +81,8 @@ class OrderedService:
         self._queues: dict[MessageQueue, OrderedQueue] = {}
         self._unlock_later: set[MessageQueue] = set()
         self._timers: dict[OrderedQueue, Timer] = {}
-        self._under_way: set[asyncio.Task[None]] = set()
-        self._stopping = self._stopped = False
+        self._aside = SideTasks(group, "a queue stands still")
+        self._stopping = False
 
     def retry_after(self, millis: int) -> None:
         """Try failed messages again after `millis`, unless their listener says otherwise."""
@@ -126,8 +126,7 @@ class OrderedService:
         ended_threads = await self._threads.stop(seconds)
         ended_tasks = await self._tasks.stop(seconds)
         self._settle_rows()
-        self._stopped = True
-        await asyncio.gather(*[task for task in self._under_way if task.cancel()], return_exceptions=True)
+        await self._aside.stop()
         return ended_threads and ended_tasks
 
     # Locks
@@ -247,7 +246,7 @@ class OrderedService:
         if why is Why.LONG:
             self._later(queue, PAUSE_SECONDS, self._resume)
         elif why is Why.UNLOCKED:
-            self._later(queue, UNLOCKED_SECONDS, lambda queue: self._spawn(self._relock(queue)))
+            self._later(queue, UNLOCKED_SECONDS, lambda queue: self._aside.begin(self._relock(queue)))
         elif why is Why.FAILED and call.failed is not None:
             self._failed(call.failed)
         elif why is Why.CLOSED:
@@ -257,7 +256,7 @@ class OrderedService:
         if each in self._unlock_later and each in self._queues and self._leave(each):
             self._unlock_later.discard(each)
             if self._locks is not None:
-                self._spawn(self._locks.unlock([each]))
+                self._aside.begin(self._locks.unlock([each]))
 
     def _failed(self, call: OrderedCall) -> None:
         messages, context = call.messages, call.context
@@ -286,7 +285,7 @@ class OrderedService:
             then = "who waits is told, what is no request waits"
         self._failures.note(call, self._caller.outcome(call), meant, then)
         if over or dropped or asked:
-            self._spawn(self._send_on(call, over, dropped, seconds))
+            self._aside.begin(self._send_on(call, over, dropped, seconds))
             return
         for message in messages:
             message.reconsume_times += 1
@@ -385,16 +384,3 @@ class OrderedService:
         if free:
             self._queues.pop(each, None)
         return free
-
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        if self._stopped:  # a listener ended that was not waited for; the lock of its queue ends by itself
-            work.close()
-            return
-        task = asyncio.ensure_future(work)
-        self._under_way.add(task)
-        task.add_done_callback(self._over)
-
-    def _over(self, task: asyncio.Task[None]) -> None:
-        self._under_way.discard(task)
-        if not task.cancelled() and task.exception() is not None:
-            log.error("a queue stands still", group=self._group, exc_info=task.exception())

@@ -120,6 +120,24 @@ async def test_a_broker_is_drained_over_a_restart_and_until_that_is_taken_back()
         assert (await admin.brokers.drain("broker-a")).draining
         assert (await refused(cluster, producer, at_a)).code == 14
         assert not (await admin.brokers.undrain("broker-a")).draining
+        assert await permission(admin, "broker-a") == ("6", False)
         assert (await producer.send(Message("paid", b"2"), queue=at_a)).queue == at_a
         with pytest.raises(FixError, match="no broker named nobody is registered; known: broker-a, broker-b"):
             await admin.brokers.drain("nobody")
+
+
+async def permission(admin: AsyncAdmin, broker: str) -> tuple[str, bool]:
+    """The permission of `broker`, and whether it was changed since the start."""
+    address = (await admin.brokers.drained(broker)).address
+    [found] = [each for each in await admin.brokers.settings(address) if each.path == "broker.permission"]
+    return found.value, found.changed
+
+
+async def test_what_an_operator_set_before_a_drain_holds_after_it() -> None:
+    async with pair() as (_, admin, _):
+        address = (await admin.brokers.drained("broker-b")).address
+        await admin.brokers.update_config(address, {"brokerPermission": "2"})
+        await admin.brokers.drain("broker-b")
+        assert await permission(admin, "broker-b") == ("0", True)
+        await admin.brokers.undrain("broker-b")
+        assert await permission(admin, "broker-b") == ("2", True)

@@ -9,15 +9,15 @@ did is settled in the loop, and what is committed is the smallest offset that is
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any
 
 from mqframe.client.consuming.group.queue_locks import LockKeeper
 from mqframe.client.consuming.push.answering.answers import Answers
 from mqframe.client.consuming.push.listener import ListenedTopic, ListenerContext
 from mqframe.client.consuming.push.listener_parts import ListenerParts
 from mqframe.client.consuming.push.ordered_queue import OrderedCall
+from mqframe.client.consuming.push.side_tasks import SideTasks
 from mqframe.client.consuming.push.worker_tasks import WorkerTasks
 from mqframe.client.consuming.push.worker_threads import NamedThreads, WorkerThreads
 from mqframe.core.clock import Timer
@@ -78,8 +78,8 @@ class KeyedService:
         self._queues: dict[MessageQueue, KeyedQueue] = {}
         self._unlock_later: set[MessageQueue] = set()
         self._timers: dict[Lane | KeyedQueue, Timer] = {}
-        self._under_way: set[asyncio.Task[None]] = set()
-        self._stopping = self._stopped = False
+        self._aside = SideTasks(group, "a key stands still")
+        self._stopping = False
 
     def start(self) -> None:
         """Begin to renew the locks."""
@@ -119,8 +119,7 @@ class KeyedService:
         ended_threads = await self._threads.stop(seconds)
         ended_tasks = await self._tasks.stop(seconds)
         self._settle_rows()
-        self._stopped = True
-        await asyncio.gather(*[task for task in self._under_way if task.cancel()], return_exceptions=True)
+        await self._aside.stop()
         return ended_threads and ended_tasks
 
     # Locks
@@ -267,7 +266,7 @@ class KeyedService:
         elif why is Why.UNLOCKED:
             queue.unlocked.append(lane)
             if queue not in self._timers:
-                self._later(queue, UNLOCKED_SECONDS, lambda: self._spawn(self._relock(queue)))
+                self._later(queue, UNLOCKED_SECONDS, lambda: self._aside.begin(self._relock(queue)))
         elif why is Why.FAILED and call.failed is not None:
             self._fail(call.failed, lane)
         elif why is Why.CLOSED:
@@ -277,7 +276,7 @@ class KeyedService:
         if each in self._unlock_later and self._leave(each):
             self._unlock_later.discard(each)
             if self._locks is not None:
-                self._spawn(self._locks.unlock([each]))
+                self._aside.begin(self._locks.unlock([each]))
 
     def _fail(self, call: OrderedCall, lane: Lane) -> None:
         if call.held.dropped or call.context is None:
@@ -293,7 +292,7 @@ class KeyedService:
             left = await self._failed.carry_out(call, lane, judgement)
             self._later(lane, judgement.seconds if left else PAUSE_SECONDS, lambda: self._resume(lane))
 
-        self._spawn(carry_out())
+        self._aside.begin(carry_out())
 
     # Going on
 
@@ -363,19 +362,6 @@ class KeyedService:
         if free:
             del self._queues[each]
         return free
-
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        if self._stopped:  # a listener ended that was not waited for; the lock of its queue ends by itself
-            work.close()
-            return
-        task = asyncio.ensure_future(work)
-        self._under_way.add(task)
-        task.add_done_callback(self._over)
-
-    def _over(self, task: asyncio.Task[None]) -> None:
-        self._under_way.discard(task)
-        if not task.cancelled() and task.exception() is not None:
-            log.error("a key stands still", group=self._group, exc_info=task.exception())
 
 
 def _lane(call: OrderedCall) -> Lane:

@@ -136,10 +136,17 @@ class AsyncBrokerAdmin:
         # Slaves too: one of them may lead tomorrow.
         for _, told in sorted(table[broker].broker_addrs.items()):
             address = self._calls.for_operators(told)
-            before = int((await self.config(address)).get(_PERMISSION, _ALL))
+            before = await self._permission(address)
             after = before | PERM_WRITE if writes else before & ~PERM_WRITE
+            if writes and after != before and await self.config_origins(address) is not None:
+                # What the broker was started with is no setting that was changed.
+                await self.update_config(address, {}, unset=[_PERMISSION])
+                before = await self._permission(address)
             if after != before:
                 await self.update_config(address, {_PERMISSION: str(after)})
+
+    async def _permission(self, address: str) -> int:
+        return int((await self.config(address)).get(_PERMISSION, _ALL))
 
     async def statistic(self, address: str, name: str, key: str) -> BrokerStatsData | None:
         """One count of the broker at `address` over a minute, an hour, a day; `None` when there is none.
