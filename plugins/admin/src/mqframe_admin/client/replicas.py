@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import builtins
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from types import MappingProxyType
 from typing import NamedTuple
@@ -14,6 +14,7 @@ import attrs
 
 from mqframe.core.cluster.broker_info import HaRuntimeInfo
 from mqframe.core.cluster.registration import MASTER_ID
+from mqframe.core.cluster.route_bodies import BrokerData
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import FixError, GiveUpError, MqframeError, RetryError
 from mqframe.core.requests.admin import GetBrokerHaStatus
@@ -53,6 +54,11 @@ class AsyncReplicaAdmin:
         if broker is not None and broker not in table:
             known = ", ".join(sorted(table)) or "none"
             raise FixError(f"no broker named {broker} is registered; known: {known}")
+        return await self._registered(table, broker)
+
+    async def _registered(
+        self, table: Mapping[str, BrokerData], broker: str | None
+    ) -> builtins.list[Replica]:
         groups = [
             [
                 Replica(data.cluster, name, int(number), address)
@@ -143,7 +149,7 @@ class AsyncReplicaAdmin:
         may take `wait_seconds`. Returns when another one leads. Raises `FixError` where no leader is found,
         `AnswerError` where it leads on, and says why, `GiveUpError` where nobody leads for a long time.
         """
-        before = await self._leader(broker)
+        before = await self._leader(await self.list(broker))
         if before is None:
             raise FixError(
                 f"no leader of {broker} is there: see mqframe replica status. Roles that no election gives"
@@ -156,7 +162,9 @@ class AsyncReplicaAdmin:
         clock = self._calls.instance.clock
         deadline = clock.monotonic() + _CHANGE_SECONDS
         while clock.monotonic() < deadline:
-            now = await self._leader(broker)
+            # Between two roles a broker is not registered, and of a small group none may be.
+            table = (await self._calls.cluster_info()).broker_addr_table
+            now = await self._leader(await self._registered(table, broker))
             if now is not None and now.epoch > told.epoch:
                 return LeadHanded(broker, before.number, told.to, now.number, now.address, now.epoch)
             await clock.sleep(_LOOK_SECONDS)
@@ -165,10 +173,10 @@ class AsyncReplicaAdmin:
             " see mqframe replica status"
         )
 
-    async def _leader(self, broker: str) -> _Leader | None:
-        """Of the elected group `broker`, as its brokers say; `None`: none of them leads."""
+    async def _leader(self, group: Iterable[Replica]) -> _Leader | None:
+        """Of the elected `group`, as its brokers say; `None`: none of them leads."""
         leaders = []
-        for each in await self.list(broker):
+        for each in group:
             if each.members is not None and each.epoch is not None:
                 address = self._calls.for_operators(each.address)
                 with contextlib.suppress(RetryError):  # it has just ended
