@@ -24,9 +24,10 @@ _LOCAL: Final = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.shuffle.partitions": "4",
     "spark.sql.session.timeZone": "UTC",
-    # Same files, same renames. The usual one starts some 25 processes of `readlink` for each batch of a stream.
-    "spark.sql.streaming.checkpointFileManagerClass": "org.apache.spark.sql.execution.streaming."
-    "checkpointing.FileSystemBasedCheckpointFileManager",
+    # Same files, same renames; the usual one starts `readlink` some 25 times for each batch of a stream.
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+    ),
     # Arrow's checks of each access to a value took a sixth of the JVM's time; the collector for throughput.
     "spark.driver.extraJavaOptions": "-Darrow.enable_unsafe_memory_access=true "
     "-Darrow.enable_null_check_for_get=false -XX:+UseParallelGC",
