@@ -56,6 +56,10 @@ class AsyncReplicaAdmin:
             raise FixError(f"no broker named {broker} is registered; known: {known}")
         return await self._registered(table, broker)
 
+    async def _there_now(self, broker: str) -> builtins.list[Replica]:
+        """As `list`; none while roles change: between two of them a broker is not registered."""
+        return await self._registered((await self._calls.cluster_info()).broker_addr_table, broker)
+
     async def _registered(
         self, table: Mapping[str, BrokerData], broker: str | None
     ) -> builtins.list[Replica]:
@@ -93,7 +97,7 @@ class AsyncReplicaAdmin:
         timeout = 2 * wait_seconds + tables_seconds + _CHANGE_SECONDS
         change = await self._calls.ask(address, request, RoleChange, timeout)
         await self._until_role(address, change.role)
-        others = [each for each in await self.list(broker) if each.address != address]
+        others = [each for each in await self._there_now(broker) if each.address != address]
         ready = tuple(each.broker_id for each in others if each.log_end == change.log_end)
         return RoleChanged(broker, address, change.role, change.log_end, tuple(change.objections), ready)
 
@@ -162,9 +166,7 @@ class AsyncReplicaAdmin:
         clock = self._calls.instance.clock
         deadline = clock.monotonic() + _CHANGE_SECONDS
         while clock.monotonic() < deadline:
-            # Between two roles a broker is not registered, and of a small group none may be.
-            table = (await self._calls.cluster_info()).broker_addr_table
-            now = await self._leader(await self._registered(table, broker))
+            now = await self._leader(await self._there_now(broker))
             if now is not None and now.epoch > told.epoch:
                 return LeadHanded(broker, before.number, told.to, now.number, now.address, now.epoch)
             await clock.sleep(_LOOK_SECONDS)
