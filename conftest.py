@@ -34,21 +34,17 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from hypothesis import HealthCheck, settings
 from sybil import Document, Example, Sybil
 from sybil.evaluators.python import PythonEvaluator
 from sybil.evaluators.skip import Skipper
 from sybil.integration.pytest import SybilFile, SybilItem
 from sybil.parsers.markdown import CodeBlockParser, SkipParser
 
-# How long an example takes says more about the machine, which others use too, than about the code.
-settings.register_profile("shared machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("shared machine")
-
 ROOT = Path(__file__).parent
 # What tests of several distributions share is imported by name: `recorded`, `strategies`.
 sys.path.insert(0, str(ROOT / "tests"))
 
+import shared_machine  # noqa: E402, F401
 from async_tests import SECONDS_MAX, pytest_pyfunc_call  # noqa: E402
 from simulated_places import place, simulation, watched_thread_pools  # noqa: E402
 

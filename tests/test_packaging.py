@@ -299,13 +299,6 @@ NEEDS_SERVERS = {"mqframe-plugin-etcd"}
 """Their suites start servers and wait for them, which long runs do once more."""
 EVERY = tuple(title(project) for project in PROJECTS[1:])
 OF_TESTS = ("pytest", "hypothesis", "trustme", "opentelemetry-sdk")
-SHARED_MACHINE = """\
-from hypothesis import HealthCheck, settings
-
-settings.register_profile("shared machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("shared machine")
-"""
-"""What conftest.py of this folder says of times, for suites that run elsewhere."""
 
 
 def requirements(plugins: Collection[str]) -> list[str]:
@@ -375,8 +368,8 @@ def test_the_newest_and_the_lowest_of_what_is_needed_do_their_work(
 
     suites = conformance_suites(set(plugins) - (NEEDS_SERVERS if plugins == LIGHT else set()), tmp_path)
     assert {path.relative_to(tmp_path).parts[0] for path in suites} > {"acl", "avro", "offsetstore", "sql92"}
-    shutil.copy(ROOT / "tests/async_tests.py", tmp_path)
-    (tmp_path / "conftest.py").write_text(SHARED_MACHINE)
+    for plugin in ("async_tests", "shared_machine"):
+        shutil.copy(ROOT / f"tests/{plugin}.py", tmp_path)
     words = [python, "-m", "pytest", "-q", "--import-mode=importlib", "-p", "no:cacheprovider", *suites]
-    words += ["-p", "async_tests"]
+    words += ["-p", "async_tests", "-p", "shared_machine"]
     assert " passed" in run(*words, cwd=tmp_path, path=str(python.parent))
